@@ -1,0 +1,95 @@
+package main
+
+// The rules of what gorun says:
+//
+//   - Standard output belongs to the ranks. Only where no rank runs (help,
+//     version, --dry-run) does gorun write there.
+//   - Standard error is shared with the ranks. Everything of ours there begins
+//     a line of its own with "gorun: ", but for hints and the last line.
+//   - What ends the command is one "gorun: error: " line, or a short paragraph
+//     whose further lines are indented, and then "hint: " lines with something
+//     to type. No capital at the beginning, no full stop at the end.
+//   - The last line of a command that failed is "origin: rank" or "origin:
+//     gorun", since programs use our exit statuses too.
+//   - A reader that went away (head, a closed terminal) is told nothing.
+//   - Questions go to the controlling terminal, never to the standard streams.
+//   - -q leaves errors only; -v adds a line for everything that happens.
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// console is standard error, shared by gorun and the ranks.
+type console struct {
+	quiet bool
+
+	mu      sync.Mutex // guards what follows, and keeps lines whole
+	w       io.Writer
+	midLine bool   // a rank's last line has no newline yet
+	recent  []byte // the end of what ranks wrote, at most recentSize
+}
+
+// recentSize is what counts as still before the reader's eyes: some hundred
+// lines. The summary repeats a rank's last words only if they are not there.
+const recentSize = 8 << 10
+
+func newConsole(w io.Writer) *console { return &console{w: w} }
+
+// Write passes on what ranks write. It never fails short of w.
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, err := c.w.Write(p)
+	if n > 0 {
+		c.midLine = p[n-1] != '\n'
+		c.recent = append(c.recent, p[max(0, n-recentSize):n]...)
+		c.recent = c.recent[max(0, len(c.recent)-recentSize):]
+	}
+	return n, err
+}
+
+// say writes lines of gorun's own, on lines of their own.
+func (c *console) say(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := fmt.Sprintf(format, args...)
+	if c.midLine {
+		text = "\n" + text
+		c.midLine = false
+	}
+	// Nobody is left to be told that standard error cannot be written.
+	io.WriteString(c.w, text+"\n")
+}
+
+// note says what the user should know and need not act on.
+func (c *console) note(format string, args ...any) {
+	if !c.quiet {
+		c.say("gorun: "+format, args...)
+	}
+}
+
+// fail says what ended the command: the lines of msg, then what to do.
+func (c *console) fail(msg string, hints ...string) {
+	c.say("gorun: error: %s", strings.ReplaceAll(strings.TrimRight(msg, "\n"), "\n", "\n  "))
+	for _, hint := range hints {
+		c.say("hint: %s", hint)
+	}
+}
+
+// shows reports whether every line of text was written by ranks lately, with
+// or without a tag before it.
+func (c *console) shows(text []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recent := "\n" + string(c.recent) + "\n"
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n") + "\n"
+		if !strings.Contains(recent, "\n"+line) && !strings.Contains(recent, "| "+line) {
+			return false
+		}
+	}
+	return true
+}

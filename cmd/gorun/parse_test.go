@@ -1,0 +1,253 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// words splits a command line of a test, in which no word has a space.
+func words(line string) []string { return strings.Fields(line) }
+
+func TestParseFlags(t *testing.T) {
+	tests := []struct {
+		name  string
+		line  string
+		check func(t *testing.T, c *command)
+	}{
+		{"two dashes", "--np 4 ./x", func(t *testing.T, c *command) { require.Equal(t, 4, c.job.Apps[0].Ranks) }},
+		{"one dash", "-np 4 ./x", func(t *testing.T, c *command) { require.Equal(t, 4, c.job.Apps[0].Ranks) }},
+		{"short", "-n 4 ./x", func(t *testing.T, c *command) { require.Equal(t, 4, c.job.Apps[0].Ranks) }},
+		{"equal sign", "--np=4 ./x", func(t *testing.T, c *command) { require.Equal(t, 4, c.job.Apps[0].Ranks) }},
+		{"leading zero is decimal", "-np 010 ./x", func(t *testing.T, c *command) { require.Equal(t, 10, c.job.Apps[0].Ranks) }},
+		{"last one counts", "-np 2 -n 8 ./x", func(t *testing.T, c *command) { require.Equal(t, 8, c.job.Apps[0].Ranks) }},
+		{"no size", "./x", func(t *testing.T, c *command) { require.Zero(t, c.job.Apps[0].Ranks) }},
+		{"ranks per host", "--nproc-per-node 8 ./x", func(t *testing.T, c *command) { require.Equal(t, 8, c.job.Placement.PerHost) }},
+		{"one per host", "-pernode ./x", func(t *testing.T, c *command) { require.Equal(t, 1, c.job.Placement.PerHost) }},
+		{"hostfile", "-machinefile h ./x", func(t *testing.T, c *command) { require.Equal(t, "h", c.hostfile) }},
+		{"hostfile from stdin", "-f - ./x", func(t *testing.T, c *command) { require.Equal(t, "-", c.hostfile) }},
+		{"host lists add up", "-H a:2 -hosts b,c ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"a:2", "b,c"}, c.hostList) }},
+		{"case counts", "-H h ./x", func(t *testing.T, c *command) { require.False(t, c.help) }},
+		{"switch", "-l ./x", func(t *testing.T, c *command) { require.Equal(t, "{host}:{rank}| ", c.job.Streams.Tag) }},
+		{"switch set true", "-l=true ./x", func(t *testing.T, c *command) { require.NotEmpty(t, c.job.Streams.Tag) }},
+		{"switch set false", "-l=false ./x", func(t *testing.T, c *command) { require.Empty(t, c.job.Streams.Tag) }},
+		{"x passes", "-x A -x NCCL_* ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A", "NCCL_*"}, c.job.Env.Pass) }},
+		{"x sets", "-x A=1,2=3 ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A=1,2=3"}, c.job.Env.Set) }},
+		{"x joined", "-x=A=1 ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A=1"}, c.job.Env.Set) }},
+		{"genv", "-genv A 1 -env B -2 ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A=1", "B=-2"}, c.job.Env.Set) }},
+		{"genvlist", "-genvlist A,B ./x", func(t *testing.T, c *command) {
+			require.Equal(t, "listed", c.job.Env.Export)
+			require.Equal(t, []string{"A", "B"}, c.job.Env.Pass)
+		}},
+		{"genvnone", "-genvnone ./x", func(t *testing.T, c *command) { require.Equal(t, "none", c.job.Env.Export) }},
+		{"export", "--export listed ./x", func(t *testing.T, c *command) { require.Equal(t, "listed", c.job.Env.Export) }},
+		{"seconds", "--timeout 90 ./x", func(t *testing.T, c *command) { require.Equal(t, 90*time.Second, c.job.Limits.Run) }},
+		{"part of a second", "--grace 0.5 ./x", func(t *testing.T, c *command) { require.Equal(t, 500*time.Millisecond, c.job.Limits.Grace) }},
+		{"Go's form", "--start-timeout 1m30s ./x", func(t *testing.T, c *command) { require.Equal(t, 90*time.Second, c.job.Limits.Start) }},
+		{"no limit", "--node-timeout 0 ./x", func(t *testing.T, c *command) { require.Negative(t, c.job.Limits.Node) }},
+		{"mapping", "--map-by node ./x", func(t *testing.T, c *command) { require.Equal(t, "node", c.job.Placement.MapBy) }},
+		{"ssh", "-p 2222 -i k -F none --accept-new-host-keys ./x", func(t *testing.T, c *command) {
+			require.Equal(t, 2222, c.job.SSH.Port)
+			require.Equal(t, "k", c.job.SSH.Key)
+			require.Equal(t, "none", c.job.SSH.Config)
+			require.True(t, c.job.SSH.AcceptNewHostKeys)
+		}},
+		{"local", "--local never ./x", func(t *testing.T, c *command) { require.Equal(t, "never", c.job.Local) }},
+		{"stage", "--stage --stage-file a --stage-file b ./x", func(t *testing.T, c *command) {
+			require.True(t, c.job.Stage)
+			require.Equal(t, []string{"a", "b"}, c.job.Files)
+		}},
+		{"quiet then verbose", "-q -v ./x", func(t *testing.T, c *command) {
+			require.True(t, c.verbose)
+			require.False(t, c.quiet)
+		}},
+		{"no effect, a note", "--allow-run-as-root --prefix /opt ./x", func(t *testing.T, c *command) { require.Len(t, c.notes, 2) }},
+		{"help needs no program", "-np 2 --help", func(t *testing.T, c *command) { require.True(t, c.help) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := parse(words(test.line))
+			require.NoError(t, err)
+			test.check(t, c)
+		})
+	}
+}
+
+func TestParseLeavesTheProgramAlone(t *testing.T) {
+	tests := []struct {
+		name    string
+		argv    []string
+		program []string
+	}{
+		{"flags behind it", words("-np 2 ./x -np 3 --help -- -q"), words("./x -np 3 --help -- -q")},
+		{"dashes end flags", words("-np 2 -- ./x --"), words("./x --")},
+		{"named like a flag", words("-- -np 2"), words("-np 2")},
+		{"named like a verb", words("-np 2 help"), words("help")},
+		{"empty and odd words", []string{"./x", "", " ", "a\nb"}, []string{"./x", "", " ", "a\nb"}},
+		{"a lone dash", words("- x"), words("- x")},
+		{"separator behind dashes", words("-- ./x : y"), words("./x : y")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := parse(test.argv)
+			require.NoError(t, err)
+			require.Equal(t, test.program, c.job.Apps[0].Args)
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	tests := []struct {
+		name, line string
+		msg, hint  string // parts of the error and of some hint
+	}{
+		{"not a number", "-np four ./x", `-np: expected a whole number of ranks, 1 to 1048576, found "four"`, "gorun -np 4 ./x"},
+		{"zero ranks", "-n 0 ./x", `-n: expected`, "gorun -n 4 ./x"},
+		{"negative", "-np -1 ./x", `found "-1"`, "gorun -np 4 ./x"},
+		{"hexadecimal", "-np 0x10 ./x", `found "0x10"`, "gorun -np 4 ./x"},
+		{"plus", "-np +4 ./x", `found "+4"`, "gorun -np 4 ./x"},
+		{"too many", "-np 99999999 ./x", "1 to 1048576", ""},
+		{"far too many", "-np 99999999999999999999 ./x", "1 to 1048576", ""},
+		{"joined", "-np=x ./x", `-np: expected`, "gorun -np=4 ./x"},
+		{"value left out", "-np ./x", `found "./x"`, ""},
+		{"nothing behind", "-np", "-np: expected N behind it, found the end of the command", "gorun help"},
+		{"one of two words behind", "-genv A", "expected NAME VALUE behind it", "gorun help"},
+		{"two words joined", "-genv=A 1 ./x", "expected 2 words behind it", "-genv NAME VALUE"},
+		{"value of a switch", "-l=often ./x", `-l: expected no value, found "often"`, "gorun -l ./x"},
+		{"glued value", "-np4 ./x", "unknown flag -np4", "gorun -np 4 ./x"},
+		{"glued value, short", "-n4 ./x", "unknown flag -n4", "gorun -n 4 ./x"},
+		{"gpu", "-N gpu ./x", "one rank for each GPU (gpu) is not built yet", "gorun -N 8 ./x"},
+		{"port", "-p 70000 ./x", "1 to 65535", "gorun -p 2222 ./x"},
+		{"time", "--timeout soon ./x", `--timeout: expected a time, as seconds or like 1m30s, found "soon"`, "gorun --timeout 1h30m ./x"},
+		{"negative time", "--timeout -5s ./x", `found "-5s"`, ""},
+		{"two points", "--timeout 1.2.3 ./x", `found "1.2.3"`, ""},
+		{"a point", "--timeout . ./x", `found "."`, ""},
+		{"endless time", "--timeout 99999999999999 ./x", `found "99999999999999"`, ""},
+		{"one of", "--export some ./x", `--export: expected all, listed or none, found "some"`, "gorun --export all ./x"},
+		{"mapping", "--map-by core ./x", "expected slot or node", "gorun --map-by slot ./x"},
+		{"mapping to come", "--map-by numa ./x", "numa is not built yet", "gorun --map-by slot ./x"},
+		{"modifier", "--map-by node:PE=2 ./x", `the modifier "PE=2" is not built yet`, "gorun --map-by node ./x"},
+		{"flag for a path", "-hostfile -l ./x", `-hostfile: expected a path`, "gorun -hostfile hosts ./x"},
+		{"flag for a list", "-H -l ./x", `-H: expected a list of hosts, found "-l"`, ""},
+		{"flag for a variable", "-x -np 2 ./x", `-x: expected the name of a variable`, "gorun -x NCCL_DEBUG=INFO 2 ./x"},
+		{"no variable", "-x =1 ./x", `-x: expected the name of a variable and its value, found "=1"`, ""},
+		{"no variable, two words", "-genv =1 2 ./x", `found "=1 2"`, "gorun -genv NCCL_DEBUG INFO ./x"},
+		{"to come", "--bind-to core -np 2 ./x", "--bind-to is not built yet", "without it: gorun -np 2 ./x"},
+		{"to come, joined", "--bind-to=core -np 2 ./x", "--bind-to is not built yet", "without it: gorun -np 2 ./x"},
+		{"to come, with a stand-in", "--env-file f ./x", "--env-file is not built yet", "what there is: -x NAME=VALUE"},
+		{"to come, two words", "--mca btl tcp ./x", "--mca is not built yet", "without it: gorun ./x"},
+		{"to come, one dash", "-J b ./x", "-J is not built yet", "without it: gorun ./x"},
+		{"slip", "--timout 5 ./x", "unknown flag --timout", "did you mean: gorun --timeout 5 ./x"},
+		{"slip, joined", "--timout=5 ./x", "unknown flag --timout=5", "did you mean: gorun --timeout=5 ./x"},
+		{"slip of one to come", "--bindto core ./x", "unknown flag --bindto", "--bind-to is not built yet"},
+		{"nothing near", "--frobnicate ./x", "unknown flag --frobnicate", "gorun help"},
+		{"c", "-c 4 ./x", "-c is refused", "for the number of ranks: gorun -np 4 ./x"},
+		{"no program", "-np 4", "expected a program, found the end of the command", "gorun -np 4 ./train"},
+		{"no program behind dashes", "-np 4 --", "expected a program", ""},
+		{"both", "-H a -hostfile h ./x", "expected one of them, found both", ""},
+		{"files without stage", "--stage-file f ./x", "expected --stage", "gorun --stage --stage-file f ./x"},
+		{"several programs", "-np 2 ./a 1 : -np 2 ./b", "several programs", "one program: gorun -np 2 ./a 1"},
+		{"a colon for the program", "sh -c :", "several programs", "gorun -- sh -c :"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := parse(words(test.line))
+			usage, ok := errors.AsType[*usageError](err)
+			require.True(t, ok, "%v", err)
+			require.Contains(t, usage.msg, test.msg)
+			require.NotEmpty(t, usage.hints)
+			require.Contains(t, strings.Join(usage.hints, "\n"), test.hint)
+		})
+	}
+}
+
+func TestParseRefusesEmptyProgram(t *testing.T) {
+	_, err := parse([]string{"-np", "2", ""})
+	require.ErrorContains(t, err, "empty word")
+}
+
+// Every name of the table must lead to its own entry, and every entry must say
+// either what it does or that it is to come.
+func TestFlagTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, group := range flagGroups {
+		for _, f := range group.flags {
+			require.NotEmpty(t, f.names, "in %s", group.title)
+			for _, name := range f.names {
+				require.False(t, seen[name], "-%s is there twice", name)
+				seen[name] = true
+				require.Equal(t, f.names, lookup(name).names)
+			}
+			if f.set == nil {
+				require.Empty(t, f.about, "-%s is not built and must not be in the help", f.names[0])
+			}
+		}
+	}
+}
+
+func TestNearestFlag(t *testing.T) {
+	for name, want := range map[string]string{
+		"hostfle":        "hostfile",
+		"host-file":      "hostfile",
+		"tagoutput":      "tag-output",
+		"npp":            "np",
+		"dryrun":         "dry-run",
+		"nproc_per_node": "nproc-per-node",
+		"xyzzy":          "",
+		"zz":             "",
+		"":               "",
+	} {
+		require.Equal(t, want, nearestFlag(name), "nearest to %q", name)
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	require.Equal(t, `gorun -x 'A=it'\''s' 'two words' ''`, commandLine([]string{"-x", "A=it's", "two words", ""}))
+	long := commandLine(slices.Repeat([]string{"argument"}, 1000))
+	require.Less(t, len(long), 200)
+	require.True(t, strings.HasSuffix(long, " …"))
+}
+
+// FuzzParse checks, for any words: the program is a tail of what was given,
+// the settings account for all before it, and a refusal offers help.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"-np 4 ./x -l", "-- x", "-genv A B x", "--np=4 -l=false x", "-x=A=1 x", "-np4 x", "-c 2 x", "a : b",
+		"--mca a b x", "--timout 3 x", "--- x", "-= x", "-- ", "-", "-H [::1]:2 x", "-np 99999999999999999999 x", "--=",
+	} {
+		f.Add(strings.ReplaceAll(seed, " ", "\x00"))
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		argv := strings.Split(line, "\x00")
+		before := slices.Clone(argv)
+		c, err := parse(argv)
+		require.Equal(t, before, argv, "argv was changed")
+		if err != nil {
+			usage, ok := errors.AsType[*usageError](err)
+			require.True(t, ok, "%v", err)
+			require.NotEmpty(t, usage.msg)
+			require.NotEmpty(t, usage.hints)
+			return
+		}
+		program := c.job.Apps[0].Args
+		require.True(t, slices.Equal(argv[len(argv)-len(program):], program), "%q is no tail of %q", program, argv)
+		settings, _, err := split(argv)
+		require.NoError(t, err)
+		at := 0
+		for _, s := range settings {
+			for at < s.at { // only a switch that was set false lies between
+				require.True(t, strings.HasSuffix(argv[at], "=false"), "%q is lost", argv[at])
+				at++
+			}
+			at++
+			if !s.joined {
+				at += len(s.values)
+			}
+			require.Len(t, s.values, s.flag.arity())
+		}
+	})
+}

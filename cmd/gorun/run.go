@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/gorun/gorun/launcher"
+)
+
+// run runs the job that argv describes and returns the exit status.
+func run(argv []string) int {
+	con := newConsole(os.Stderr)
+	c, err := parse(argv)
+	if err != nil {
+		return refuse(con, err)
+	}
+	switch {
+	case c.help:
+		return printHelp(os.Stdout)
+	case c.version:
+		return printVersion(os.Stdout)
+	}
+	con.quiet = c.quiet
+	if err := c.read(); err != nil {
+		return refuse(con, err)
+	}
+	for _, note := range c.notes {
+		con.note("note: %s", note)
+	}
+	return c.run(con)
+}
+
+// read completes the job with what lies outside the command line: host lists,
+// the working folder, the presence of files.
+func (c *command) read() (err error) {
+	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
+		return err
+	}
+	if c.dir != "" {
+		if c.job.Apps[0].Dir, err = filepath.Abs(c.dir); err != nil {
+			return &usageError{msg: "-wd: " + err.Error(), hints: []string{"give the folder from the root: -wd /scratch/run"}}
+		}
+	}
+	c.job.Hosts, err = c.hosts()
+	return err
+}
+
+// run connects the job's streams and signals, runs it and reports its end.
+func (c *command) run(con *console) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	stdout := &output{name: "standard output", w: os.Stdout, end: cancel}
+	con.w = &output{name: "standard error", w: os.Stderr, end: cancel}
+
+	signals, stop := watchSignals()
+	defer stop()
+	questions := &prompt{}
+	defer questions.close()
+
+	c.job.Signals = signals
+	c.job.SSH.Prompt = questions.ask
+	c.job.Streams.Stdout = stdout
+	c.job.Streams.Stderr = con
+	if c.hostfile != "-" {
+		c.job.Streams.Stdin = ranksInput(os.Stdin)
+	}
+	c.job.Events = c.listener(con)
+	if c.verbose {
+		c.job.Log = slog.New(slog.NewTextHandler(con, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+
+	if c.dryRun || c.displayMap {
+		plan, err := launcher.Plan(ctx, &c.job)
+		if err != nil {
+			return c.report(ctx, con, nil, err)
+		}
+		if c.dryRun {
+			return c.report(ctx, con, nil, plan.Table(stdout))
+		}
+		if err := plan.Table(con); err != nil {
+			return c.report(ctx, con, nil, err)
+		}
+	}
+	result, err := launcher.Run(ctx, &c.job)
+	return c.report(ctx, con, result, err)
+}
+
+// listener returns what is told of the job's events: warnings always, the
+// rest with -v.
+func (c *command) listener(con *console) func(launcher.Event) {
+	return func(ev launcher.Event) {
+		switch {
+		case ev.Kind == launcher.Warning:
+			con.note("%v", ev)
+		case c.verbose:
+			con.say("gorun: %s %v", ev.Time.Format("15:04:05.000"), ev)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+)
+
+// comingVerbs are the verbs that are reserved but not built yet. They are
+// refused rather than run as programs, so that a script means the same once
+// they are built.
+var comingVerbs = []string{"smoke", "doctor", "bench", "topo", "tune", "ras", "explain", "clean", "completion"}
+
+// dispatch runs the verb that argv begins with, or a job, and returns the
+// exit status. A verb counts only as the very first word: behind a flag or
+// behind "run" the same word is a program.
+func dispatch(argv []string) int {
+	if len(argv) == 0 {
+		return run(argv)
+	}
+	switch verb := argv[0]; {
+	case verb == "run":
+		return run(argv[1:])
+	case verb == "version":
+		return printVersion(os.Stdout)
+	case verb == "help":
+		return printHelp(os.Stdout)
+	case slices.Contains(comingVerbs, verb):
+		return refuse(newConsole(os.Stderr), &usageError{
+			msg: fmt.Sprintf("the verb %s is not built yet", verb),
+			hints: []string{
+				fmt.Sprintf("for a program of that name: %s", commandLine(append([]string{"run"}, argv...))),
+				fmt.Sprintf("or: %s", commandLine(append([]string{"./" + verb}, argv[1:]...))),
+			},
+		})
+	}
+	return run(argv)
+}
