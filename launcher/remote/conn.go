@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Conn is a login on a host. It carries one command.
+type Conn struct {
+	host   string
+	client *ssh.Client
+	log    *slog.Logger
+}
+
+func newConn(host string, client *ssh.Client, log *slog.Logger) *Conn {
+	return &Conn{host: host, client: client, log: log}
+}
+
+// Host returns the host's name as written in the host list.
+func (c *Conn) Host() string { return c.host }
+
+// LocalAddr and RemoteAddr return the ends of the TCP connection: the address
+// of this host on the way to that one, and the address at which it was
+// reached.
+func (c *Conn) LocalAddr() netip.AddrPort  { return addrPort(c.client.LocalAddr()) }
+func (c *Conn) RemoteAddr() netip.AddrPort { return addrPort(c.client.RemoteAddr()) }
+
+func addrPort(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	ap := tcp.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// Close ends the connection at once and waits for its goroutines. Nothing is
+// sent that would need a network, but for the end of the TCP connection, which
+// the kernel sends. It may be repeated.
+func (c *Conn) Close() error {
+	err := c.client.Close()
+	c.client.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// start runs a command line in the user's login shell. What it writes to
+// standard error goes to stderr, which must not block for long: it would hold
+// up standard output. Closing the stream closes c.
+func (c *Conn) start(command string, stderr io.Writer) (*session, error) {
+	s, err := c.client.NewSession()
+	if err != nil {
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	s.Stderr = stderr
+	stdin, err := s.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := s.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Start(command); err != nil {
+		return nil, fmt.Errorf("the server does not run commands for this user: %w", err)
+	}
+	return &session{
+		Reader: stdout,
+		stdin:  stdin,
+		conn:   c,
+		wait:   sync.OnceValue(func() error { return exitError(s.Wait()) }),
+	}, nil
+}
+
+// session is the Stream of a command on a Conn.
+type session struct {
+	io.Reader
+	stdin io.WriteCloser
+	conn  *Conn
+	wait  func() error
+}
+
+func (s *session) Write(p []byte) (int, error) { return s.stdin.Write(p) }
+
+func (s *session) CloseWrite() error {
+	if err := s.stdin.Close(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+func (s *session) Close() error { return s.conn.Close() }
+
+func (s *session) Wait() error { return s.wait() }
+
+// exitError turns x/crypto's account of a command's end into ours.
+func exitError(err error) error {
+	if exit, ok := errors.AsType[*ssh.ExitError](err); ok {
+		return &ExitError{Status: exit.ExitStatus(), Signal: exit.Signal()}
+	}
+	if errors.As(err, new(*ssh.ExitMissingError)) {
+		return errors.New("the connection ended before the command did")
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stderrGrace bounds how long Local.Wait reads standard error after the
+// process has ended: descendants may hold it open for as long as they live.
+const stderrGrace = time.Second
+
+// Local is a process on this host, in a session of its own so that the
+// terminal's signals pass it by.
+type Local struct {
+	cmd    *exec.Cmd
+	stdin  *os.File // our ends of the pipes
+	stdout *os.File
+	wait   func() error
+}
+
+// StartLocal starts command, whose first word is a path, on two pipes. It
+// inherits this process's environment and working folder. What it writes to
+// standard error goes to stderr, directly if that is an *os.File; nil discards
+// it. The caller must Close the process and Wait for it; Close ends its
+// standard input and kills nothing.
+func StartLocal(command []string, stderr io.Writer) (*Local, error) {
+	if len(command) == 0 {
+		return nil, errors.New("no command to start")
+	}
+	childIn, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe to %s: %w", command[0], err)
+	}
+	stdout, childOut, err := os.Pipe()
+	if err != nil {
+		childIn.Close()
+		stdin.Close()
+		return nil, fmt.Errorf("pipe from %s: %w", command[0], err)
+	}
+	enlargePipe(stdout)
+
+	cmd := &exec.Cmd{
+		Path:        command[0],
+		Args:        command,
+		Stdin:       childIn,
+		Stdout:      childOut,
+		Stderr:      stderr,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		WaitDelay:   stderrGrace,
+	}
+	err = cmd.Start()
+	childIn.Close()
+	childOut.Close()
+	if err != nil {
+		stdin.Close()
+		stdout.Close()
+		return nil, err // names the path
+	}
+	l := &Local{cmd: cmd, stdin: stdin, stdout: stdout}
+	l.wait = sync.OnceValue(l.reap)
+	return l, nil
+}
+
+// Read reads the process's standard output.
+func (l *Local) Read(p []byte) (int, error) { return l.stdout.Read(p) }
+
+// Write writes to the process's standard input. After its end the error is
+// EPIPE; no signal comes of it.
+func (l *Local) Write(p []byte) (int, error) { return l.stdin.Write(p) }
+
+// CloseWrite ends the process's standard input.
+func (l *Local) CloseWrite() error { return ignoreClosed(l.stdin.Close()) }
+
+// Close ends the process's standard input and stops reading its output.
+func (l *Local) Close() error {
+	return errors.Join(l.CloseWrite(), ignoreClosed(l.stdout.Close()))
+}
+
+// Wait waits for the process and reaps it. It does not close the stream, so
+// what the process wrote last can still be read.
+func (l *Local) Wait() error { return l.wait() }
+
+// Pid returns the process's id, which is that of its session and process group
+// too.
+func (l *Local) Pid() int { return l.cmd.Process.Pid }
+
+// Kill kills the process, not its descendants.
+func (l *Local) Kill() error {
+	if err := l.cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+func (l *Local) reap() error {
+	err := l.cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil // it ended with 0; a descendant keeps standard error
+	}
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return err
+	}
+	if status := exit.Sys().(syscall.WaitStatus); status.Signaled() {
+		return &ExitError{
+			Status: 128 + int(status.Signal()),
+			Signal: signalName(status.Signal()),
+		}
+	}
+	return &ExitError{Status: exit.ExitCode()}
+}
+
+// signalName returns the name of s as SSH has it, without SIG (RFC 4254,
+// section 6.10).
+func signalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name[len("SIG"):]
+	}
+	return fmt.Sprint(int(s))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}

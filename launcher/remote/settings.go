@@ -1,0 +1,266 @@
+package remote
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorun/gorun/hostfiles"
+)
+
+// settings is how to log in to one host, from all sources.
+type settings struct {
+	Name     string // as written in the host list
+	HostName string // the name or address to connect to
+	Port     int
+	User     string
+
+	Network        string        // for net.Dialer: tcp, tcp4, tcp6
+	BindAddress    string        // "": any
+	ConnectTimeout time.Duration // for connecting and key exchange; 0: none
+
+	Keys           []keyFile
+	IdentitiesOnly bool     // use no keys of the agent but those of Keys
+	Certificates   []string // for any of the keys, beside those next to the keys
+	Agent          string   // socket; "": none
+
+	KnownHosts     []string // the user's files, of which the first gets new keys, then the system's
+	NewKnownHosts  string   // where new keys go; "": nowhere
+	HostKeyAlias   string
+	HashKnownHosts bool
+	AcceptNew      bool
+}
+
+// keyFile is a private key to try.
+type keyFile struct {
+	path     string
+	explicit bool // asked for, not one of OpenSSH's defaults
+}
+
+// defaultKeys are the files tried where none is configured, in OpenSSH's
+// order.
+var defaultKeys = []string{"id_rsa", "id_ecdsa", "id_ed25519"}
+
+// resolve finds out how to log in to h.
+func (d *Dialer) resolve(h hostfiles.Host) (*settings, error) {
+	switch {
+	case h.Name == "":
+		return nil, fmt.Errorf("expected a host name, found none")
+	case h.Jump != "":
+		return nil, fmt.Errorf("jump=%s: logging in through a jump host is not supported", h.Jump)
+	case d.conf.Jump != "" && !strings.EqualFold(d.conf.Jump, "none"):
+		return nil, fmt.Errorf("-J %s: logging in through a jump host is not supported", d.conf.Jump)
+	}
+	e, err := evaluate(d.files, h.Name, h.User, d.local)
+	if err != nil {
+		return nil, err
+	}
+	for _, keyword := range []string{"ProxyJump", "ProxyCommand"} {
+		key := strings.ToLower(keyword)
+		if v := e.first(key); v != "" && !strings.EqualFold(v, "none") {
+			return nil, fmt.Errorf("%s: %s %s is not supported; only hosts that are reached directly can be used",
+				e.pos(key), keyword, strings.Join(e.list(key), " "))
+		}
+	}
+
+	s := &settings{Name: h.Name, User: e.userName(), HostKeyAlias: e.first("hostkeyalias")}
+	if err := s.setAddress(e, h.Port, d.conf.Port); err != nil {
+		return nil, err
+	}
+	t := s.tokens(d.local)
+	if s.KnownHosts, s.NewKnownHosts, err = knownHostsFiles(e, t, d.local); err != nil {
+		return nil, err
+	}
+	s.HashKnownHosts = isYes(e.first("hashknownhosts"))
+	if s.AcceptNew, err = d.acceptsNewKeys(e); err != nil {
+		return nil, err
+	}
+	s.IdentitiesOnly = isYes(e.first("identitiesonly"))
+	if s.Keys, err = keyFiles(e, t, d.local, h.Key, d.conf.Key); err != nil {
+		return nil, err
+	}
+	for _, path := range e.each("certificatefile") {
+		if path, err = t.expand("CertificateFile", path); err != nil {
+			return nil, err
+		}
+		s.Certificates = append(s.Certificates, d.local.expandHome(path))
+	}
+	if s.Agent, err = d.agentSocket(e, t); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// setAddress fills in where to connect and how.
+func (s *settings) setAddress(e *evaluation, hostPort, flagPort int) error {
+	s.HostName = e.hostName()
+	s.Port = 22
+	switch {
+	case hostPort != 0:
+		s.Port = hostPort
+	case flagPort != 0:
+		s.Port = flagPort
+	case e.first("port") != "":
+		n, err := strconv.Atoi(e.first("port"))
+		if err != nil || n < 1 || n > 65535 {
+			return fmt.Errorf("%s: Port: expected 1 to 65535, found %q", e.pos("port"), e.first("port"))
+		}
+		s.Port = n
+	}
+	switch v := e.first("addressfamily"); strings.ToLower(v) {
+	case "", "any":
+		s.Network = "tcp"
+	case "inet":
+		s.Network = "tcp4"
+	case "inet6":
+		s.Network = "tcp6"
+	default:
+		return fmt.Errorf("%s: AddressFamily: expected any, inet or inet6, found %q", e.pos("addressfamily"), v)
+	}
+	s.BindAddress = e.first("bindaddress")
+	if v := e.first("connecttimeout"); v != "" && !strings.EqualFold(v, "none") {
+		timeout, err := parseTime(v)
+		if err != nil {
+			return fmt.Errorf("%s: ConnectTimeout: %w", e.pos("connecttimeout"), err)
+		}
+		s.ConnectTimeout = timeout
+	}
+	return nil
+}
+
+// acceptsNewKeys reads StrictHostKeyChecking. We cannot ask in the middle of
+// a launch to many hosts, so ask means yes. We never skip the check, so no
+// means accept-new: it still lets unknown hosts in, and a changed key does not
+// go unnoticed.
+func (d *Dialer) acceptsNewKeys(e *evaluation) (bool, error) {
+	if d.conf.AcceptNewHostKeys {
+		return true, nil
+	}
+	switch v := e.first("stricthostkeychecking"); strings.ToLower(v) {
+	case "", "yes", "true", "ask":
+		return false, nil
+	case "accept-new":
+		return true, nil
+	case "no", "false", "off":
+		d.log.Info("StrictHostKeyChecking no is taken as accept-new: changed host keys are refused", "at", e.pos("stricthostkeychecking"))
+		return true, nil
+	default:
+		return false, fmt.Errorf("%s: StrictHostKeyChecking: expected yes, accept-new, ask or no, found %q", e.pos("stricthostkeychecking"), v)
+	}
+}
+
+// knownHostsFiles returns the files to look in and the one that new keys go
+// to.
+func knownHostsFiles(e *evaluation, t tokens, u localUser) (files []string, add string, err error) {
+	ssh := filepath.Join(u.home, ".ssh")
+	for _, list := range []struct {
+		keyword  string
+		defaults []string
+	}{
+		{"UserKnownHostsFile", []string{filepath.Join(ssh, "known_hosts"), filepath.Join(ssh, "known_hosts2")}},
+		{"GlobalKnownHostsFile", []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}},
+	} {
+		names := e.list(strings.ToLower(list.keyword))
+		if names == nil {
+			files = append(files, list.defaults...)
+		}
+		for _, name := range names {
+			if strings.EqualFold(name, "none") {
+				continue
+			}
+			name, err := t.expand(list.keyword, name)
+			if err != nil {
+				return nil, "", err
+			}
+			files = append(files, u.expandHome(name))
+		}
+		if list.keyword == "UserKnownHostsFile" && len(files) > 0 {
+			add = files[0]
+		}
+	}
+	return files, add, nil
+}
+
+// keyFiles returns the keys to try: the host's own, the flag's, the configured
+// ones, or else the defaults.
+func keyFiles(e *evaluation, t tokens, u localUser, hostKey, flagKey string) ([]keyFile, error) {
+	var keys []keyFile
+	for _, path := range []string{hostKey, flagKey} {
+		if path != "" {
+			keys = append(keys, keyFile{path: u.expandHome(path), explicit: true})
+		}
+	}
+	configured := e.each("identityfile")
+	for _, path := range configured {
+		if strings.EqualFold(path, "none") {
+			continue
+		}
+		path, err := t.expand("IdentityFile", path)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, keyFile{path: u.expandHome(path), explicit: true})
+	}
+	if len(keys) == 0 && configured == nil {
+		for _, name := range defaultKeys {
+			keys = append(keys, keyFile{path: filepath.Join(u.home, ".ssh", name)})
+		}
+	}
+	return keys, nil
+}
+
+// agentSocket returns the path of the signing agent's socket, or "".
+func (d *Dialer) agentSocket(e *evaluation, t tokens) (string, error) {
+	socket := d.conf.Agent
+	if socket == "" {
+		socket = e.first("identityagent")
+	}
+	switch {
+	case strings.EqualFold(socket, "none"):
+		return "", nil
+	case socket == "", socket == "SSH_AUTH_SOCK":
+		socket = "${SSH_AUTH_SOCK}"
+	case socket[0] == '$' && !strings.HasPrefix(socket, "${"):
+		socket = "${" + socket[1:] + "}"
+	}
+	if socket == "${SSH_AUTH_SOCK}" && os.Getenv("SSH_AUTH_SOCK") == "" {
+		return "", nil
+	}
+	socket, err := t.expand("IdentityAgent", socket)
+	return d.local.expandHome(socket), err
+}
+
+func isYes(v string) bool { return strings.EqualFold(v, "yes") || strings.EqualFold(v, "true") }
+
+// parseTime reads a time as sshd_config(5), section TIME FORMATS, has it:
+// seconds, or numbers with units as in 1h30m.
+func parseTime(s string) (time.Duration, error) {
+	units := map[byte]time.Duration{
+		's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
+	}
+	bad := fmt.Errorf("expected a time such as 10 or 1m30s, found %q", s)
+	var total time.Duration
+	for rest := strings.ToLower(s); rest != ""; {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		n, err := strconv.ParseInt(rest[:digits], 10, 32)
+		if err != nil {
+			return 0, bad
+		}
+		unit := time.Second
+		if rest = rest[digits:]; rest != "" {
+			var ok bool
+			if unit, ok = units[rest[0]]; !ok {
+				return 0, bad
+			}
+			rest = rest[1:]
+		}
+		if n > int64((1<<63-1-total)/unit) {
+			return 0, bad
+		}
+		total += time.Duration(n) * unit
+	}
+	return total, nil
+}

@@ -1,0 +1,110 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/gorun/gorun/hostfiles"
+)
+
+// SSH is how to log in. The zero SSH does what ssh_config says, and asks
+// nothing.
+//
+// What is said in several places is taken from the first of: the host list's
+// entry (user=, port=, key=, jump=), the fields of SSH, ssh_config, OpenSSH's
+// defaults.
+type SSH struct {
+	Port   int    // ssh's -p; 0: as configured, else 22
+	Key    string // ssh's -i: a private key tried before the configured ones
+	Jump   string // ssh's -J; refused, see Dialer.Dial
+	Config string // ssh's -F: read instead of the user's and the system's files; "none": no file
+	Agent  string // the signing agent's socket; "": as configured, else $SSH_AUTH_SOCK; "none": no agent
+
+	// AcceptNewHostKeys stores the keys of hosts that known_hosts does not
+	// have, as StrictHostKeyChecking=accept-new does. A key that differs from
+	// the stored one is refused all the same.
+	AcceptNewHostKeys bool
+
+	// Prompt asks the user for a key's passphrase without echo and returns
+	// the answer, which is cleared after use. It is called for one key at a
+	// time, at most three times for each, and only when a server would accept
+	// the key. nil: encrypted keys work through the agent only.
+	Prompt func(ctx context.Context, host, question string) ([]byte, error)
+
+	Log *slog.Logger // what servers and shells say, what is tried again; nil: silent
+}
+
+// Dialer logs in to hosts. It reads configuration, known hosts and keys once
+// and keeps them for all its connections. Safe for concurrent use.
+type Dialer struct {
+	conf   SSH
+	log    *slog.Logger
+	local  localUser
+	files  [][]directive // the user's ssh_config, the system's
+	logins chan struct{} // a token for each login in flight
+
+	mu     sync.Mutex
+	known  map[string]*hostKeys // by the names of the known_hosts files
+	keys   map[string]*identity // by path
+	agents map[string]*signingAgent
+}
+
+// maxLogins bounds the logins in flight. More are no faster, the server's side
+// and ours being bound by arithmetic, and a host that serves many entries of
+// the list would drop them.
+const maxLogins = 32
+
+// NewDialer reads the SSH configuration files. The caller closes the Dialer
+// when no login is going on any more; connections outlive it.
+func NewDialer(conf SSH) (*Dialer, error) {
+	d := &Dialer{
+		conf:   conf,
+		log:    conf.Log,
+		logins: make(chan struct{}, maxLogins),
+		known:  map[string]*hostKeys{},
+		keys:   map[string]*identity{},
+		agents: map[string]*signingAgent{},
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+		d.conf.Log = d.log
+	}
+	if conf.Port < 0 || conf.Port > 65535 {
+		return nil, fmt.Errorf("ssh port: expected 1 to 65535, found %d", conf.Port)
+	}
+	var err error
+	if d.local, err = currentUser(); err != nil {
+		return nil, err
+	}
+	d.files, err = readConfigFiles(conf.Config, d.local)
+	return d, err
+}
+
+// Close ends the connections to signing agents.
+func (d *Dialer) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, a := range d.agents {
+		a.close()
+	}
+	clear(d.agents)
+	return nil
+}
+
+// Dial connects to h and logs in. It blocks until that is done, has failed for
+// good, or ctx ends; ctx bounds the whole of it, TCP and key exchange too.
+// Every error is an *Error; *HostKeyError and *AuthError are inside those of
+// StepLogin. At most 32 Dials of a Dialer log in at the same time, not
+// counting those that have waited for their server for some seconds.
+//
+// Jump hosts and proxy commands are refused, whether h, d or ssh_config asks
+// for them.
+func (d *Dialer) Dial(ctx context.Context, h hostfiles.Host) (*Conn, error) {
+	s, err := d.resolve(h)
+	if err != nil {
+		return nil, &Error{Host: h.Name, Step: StepDial, Err: err}
+	}
+	return d.login(ctx, s)
+}
