@@ -1,0 +1,68 @@
+package rendezvous
+
+import (
+	"context"
+	"fmt"
+	"iter"
+)
+
+// Limits of what a job may publish, chosen so that a value travels in one
+// message and an agent cannot be filled by one key.
+const (
+	MaxKey   = 255     // bytes of a key or name; it is not empty
+	MaxValue = 1 << 20 // bytes of a value
+	MaxRanks = 1 << 20 // of a job
+)
+
+// Backend carries Jobs: an agent's job socket, the server of rank 0, a member
+// of the cluster of hosts, or [Memory]. Its methods may be called
+// concurrently, and those with a context return when it ends. Values that it
+// is given stay unchanged until the call returns, and values that it returns
+// belong to the caller.
+//
+// A key that begins with a zero byte is a notice, not a value: the first is
+// kept, as ever, but where ranks of different hosts publish different bytes at
+// the same moment, each host may keep the first that it saw. [Job.Abort] is
+// built on this.
+type Backend interface {
+	// Open notes that a rank has come, and returns the ranks of the job in the
+	// order in which the plan puts them on the ring.
+	Open(ctx context.Context, epoch, rank int) (ring []int, err error)
+	// Put publishes value under key. The same bytes again are no error, others
+	// are ErrExists.
+	Put(ctx context.Context, epoch int, key string, value []byte) error
+	// Get waits for the value of key. Its *MissingError names ranks that have
+	// not opened the job.
+	Get(ctx context.Context, epoch int, key string) ([]byte, error)
+	// Exchange brings rank's value and waits for those of all ranks. A rank
+	// whose call ended early may call again with the same value; after a call
+	// that returned the values, the name has served: ErrExists. A barrier is an
+	// Exchange of nothing.
+	Exchange(ctx context.Context, epoch, rank int, name string, value []byte) ([][]byte, error)
+	// Lost waits until ranks of the epoch are lost and returns all that are,
+	// ascending.
+	Lost(ctx context.Context, epoch int) ([]int, error)
+	// Events yields the events since the epoch began, and then those to come.
+	// It ends with the error of its context.
+	Events(ctx context.Context, epoch int) iter.Seq2[Event, error]
+}
+
+// Host is one host of the plan.
+type Host struct {
+	Name  string
+	Ranks []int // in the order in which they stand on the ring
+}
+
+// CheckValue returns why value cannot be published under key, for a Backend to
+// refuse it. It is nil if it can.
+func CheckValue(key string, value []byte) error {
+	switch {
+	case key == "":
+		return fmt.Errorf("rendezvous: key is empty")
+	case len(key) > MaxKey:
+		return fmt.Errorf("rendezvous: key %.32q… has %d bytes, at most %d are allowed", key, len(key), MaxKey)
+	case len(value) > MaxValue:
+		return fmt.Errorf("rendezvous: value of %q has %d bytes, at most %d are allowed", key, len(value), MaxValue)
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package rendezvous
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// How a connection is served. Serve accepts; each connection has one goroutine
+// that reads requests, and each request one that runs it and writes the answer
+// under the connection's lock. The reader ends when the stream does or ctx ends,
+// cancels the requests and waits for them; Serve waits for the readers.
+
+// helloTimeout bounds how long a connection over a network may stay silent. It
+// does not hold on Unix sockets: there, a connection handed out but not used yet
+// is no burden.
+const helloTimeout = 10 * time.Second
+
+// Serve answers Jobs that connect through l, on behalf of the ranks of b. It
+// returns nil when ctx ends, or when l is closed and the connections it made
+// have ended, and otherwise the error of accepting. It closes l.
+//
+// Of a Unix socket, only peers of this process's user, and root, are answered;
+// where the system cannot tell (anything but Linux), the folder's mode decides.
+func Serve(ctx context.Context, l net.Listener, b Backend) error {
+	return serve(ctx, l, b, nil)
+}
+
+// serve is Serve that admits a connection by accept, which may replace it.
+func serve(ctx context.Context, l net.Listener, b Backend, admit func(net.Conn) (net.Conn, error)) error {
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	defer l.Close()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	for {
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return nil
+		case outOfDescriptors(err):
+			// The ranks that have connected will end; the one that waits is in
+			// the listener's queue.
+			timer := time.NewTimer(100 * time.Millisecond)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			timer.Stop()
+			continue
+		default:
+			return fmt.Errorf("rendezvous: accept: %w", err)
+		}
+		conns.Go(func() {
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			if admit != nil {
+				admitted, err := admit(conn)
+				if err != nil {
+					return
+				}
+				conn = admitted
+			}
+			if !ownPeer(conn) {
+				return
+			}
+			serveConn(ctx, conn, b)
+		})
+	}
+}
+
+func outOfDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+}
+
+// session is one connection of a rank.
+type session struct {
+	backend     Backend
+	epoch, rank int
+
+	writing sync.Mutex // one frame at a time
+	conn    net.Conn
+
+	mu       sync.Mutex
+	requests map[uint32]context.CancelFunc
+}
+
+// serveConn serves one connection until it ends. A peer that breaks the
+// protocol is hung up on.
+func serveConn(ctx context.Context, conn net.Conn, b Backend) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &session{backend: b, conn: conn, requests: map[uint32]context.CancelFunc{}}
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	if err := s.greet(ctx); err != nil {
+		return
+	}
+	for {
+		id, m, err := readFrame(conn)
+		if err != nil {
+			return
+		}
+		if _, ok := m.(*cancelMsg); ok {
+			s.mu.Lock()
+			if cancel := s.requests[id]; cancel != nil {
+				cancel()
+			}
+			s.mu.Unlock()
+			continue
+		}
+		request, cancel := context.WithCancel(ctx)
+		s.mu.Lock()
+		busy, twice := len(s.requests) >= maxRequests, s.requests[id] != nil
+		if !busy && !twice {
+			s.requests[id] = cancel
+		}
+		s.mu.Unlock()
+		if twice {
+			cancel()
+			return
+		}
+		if busy {
+			cancel()
+			s.send(id, &failedMsg{text: fmt.Sprintf("rendezvous: rank %d has %d calls under way", s.rank, maxRequests)})
+			continue
+		}
+		running.Go(func() {
+			answer := s.run(request, id, m)
+			cancel()
+			if ctx.Err() != nil {
+				return // the server's own end is no answer
+			}
+			s.mu.Lock()
+			delete(s.requests, id)
+			s.mu.Unlock()
+			if err := s.send(id, answer); err != nil {
+				s.conn.Close() // the reader ends the rest
+			}
+		})
+	}
+}
+
+// greet answers hello.
+func (s *session) greet(ctx context.Context) error {
+	if s.conn.LocalAddr().Network() != "unix" {
+		s.conn.SetDeadline(time.Now().Add(helloTimeout))
+		defer s.conn.SetDeadline(time.Time{})
+	}
+	_, m, err := readFrame(s.conn)
+	if err != nil {
+		return err
+	}
+	h, ok := m.(*helloMsg)
+	if !ok || h.magic != protocolMagic {
+		return errors.New("rendezvous: the peer does not speak the protocol")
+	}
+	var ring []int
+	if h.version == protocolVersion {
+		ring, err = s.backend.Open(ctx, h.epoch, h.rank)
+	} else {
+		err = fmt.Errorf("rendezvous: rank %d speaks version %d of the protocol, want %d", h.rank, h.version, protocolVersion)
+	}
+	if err == nil && len(ring) != h.size {
+		err = fmt.Errorf("rendezvous: rank %d of %d opened a job of %d ranks", h.rank, h.size, len(ring))
+	}
+	if err != nil {
+		s.send(0, failure(err))
+		return err
+	}
+	s.epoch, s.rank = h.epoch, h.rank
+	return s.send(0, &welcomeMsg{magic: protocolMagic, version: protocolVersion, ring: ring})
+}
+
+// send writes one frame.
+func (s *session) send(id uint32, m message) error {
+	b, err := frame(id, m)
+	if err != nil {
+		if b, err = frame(id, failure(err)); err != nil {
+			return err
+		}
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_, err = s.conn.Write(b)
+	return err
+}
+
+// run runs one request and returns its last answer.
+func (s *session) run(ctx context.Context, id uint32, m message) message {
+	switch m := m.(type) {
+	case *putMsg:
+		if err := s.backend.Put(ctx, s.epoch, m.key, m.value); err != nil {
+			return failure(err)
+		}
+		return &doneMsg{}
+	case *getMsg:
+		v, err := s.backend.Get(ctx, s.epoch, m.key)
+		if err != nil {
+			return failure(err)
+		}
+		return &valueMsg{v}
+	case *exchangeMsg:
+		vs, err := s.backend.Exchange(ctx, s.epoch, s.rank, m.key, m.value)
+		if err != nil {
+			return failure(err)
+		}
+		for len(vs) > 0 {
+			n, size := 0, 0
+			for n < len(vs) && (n == 0 || size+4+len(vs[n]) <= maxValues) {
+				size += 4 + len(vs[n])
+				n++
+			}
+			if err := s.send(id, &valuesMsg{vs[:n]}); err != nil {
+				return failure(err)
+			}
+			vs = vs[n:]
+		}
+		return &doneMsg{}
+	case *lostMsg:
+		gone, err := s.backend.Lost(ctx, s.epoch)
+		if err != nil {
+			return failure(err)
+		}
+		return &ranksMsg{gone}
+	case *eventsMsg:
+		for ev, err := range s.backend.Events(ctx, s.epoch) {
+			if err != nil {
+				return failure(err)
+			}
+			if err := s.send(id, &eventMsg{ev}); err != nil {
+				return failure(err)
+			}
+		}
+		return &doneMsg{}
+	}
+	return &failedMsg{text: fmt.Sprintf("rendezvous: %T is not a request", m)}
+}

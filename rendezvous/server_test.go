@@ -1,0 +1,129 @@
+package rendezvous_test
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gorun/gorun/rendezvous"
+)
+
+// watched tells when a Get is waiting and when it has ended.
+type watched struct {
+	rendezvous.Backend
+	waiting, ended chan struct{}
+}
+
+func (w *watched) Get(ctx context.Context, epoch int, key string) ([]byte, error) {
+	w.waiting <- struct{}{}
+	defer func() { w.ended <- struct{}{} }()
+	return w.Backend.Get(ctx, epoch, key)
+}
+
+func newWatched(t *testing.T) *watched {
+	m, err := rendezvous.NewMemory(plan)
+	require.NoError(t, err)
+	return &watched{m, make(chan struct{}, 1), make(chan struct{}, 1)}
+}
+
+func TestCancelFreesTheServer(t *testing.T) {
+	w := newWatched(t)
+	job := openAt(t, serve(t, w), 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan error)
+	go func() { _, err := job.Get(ctx, "k"); got <- err }()
+	<-w.waiting
+	cancel()
+	<-w.ended
+	err := <-got
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "ranks 1-3 on a, b missing")
+	require.NoError(t, job.Put(t.Context(), "k", nil), "the connection lives on")
+}
+
+func TestHangingUpFreesTheServer(t *testing.T) {
+	w := newWatched(t)
+	job := openAt(t, serve(t, w), 0)
+	go job.Get(t.Context(), "k")
+	<-w.waiting
+	require.NoError(t, job.Close())
+	<-w.ended
+}
+
+func TestServerEndsCalls(t *testing.T) {
+	w := newWatched(t)
+	path := filepath.Join(t.TempDir(), "job")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error)
+	go func() { served <- rendezvous.Serve(ctx, l, w) }()
+	job := openAt(t, path, 0)
+	got := make(chan error)
+	go func() { _, err := job.Get(t.Context(), "k"); got <- err }()
+	<-w.waiting
+	cancel()
+	require.NoError(t, <-served)
+	require.ErrorContains(t, <-got, "connection to the meeting place")
+	require.ErrorContains(t, job.Put(t.Context(), "k", nil), "connection to the meeting place")
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	m, err := rendezvous.NewMemory(plan)
+	require.NoError(t, err)
+	job := openAt(t, serve(t, m), 0)
+	var all errgroup.Group
+	keys := make([]string, 500)
+	for i := range keys {
+		keys[i] = string(rune('一' + i))
+		all.Go(func() error { _, err := job.Get(t.Context(), keys[i]); return err })
+	}
+	for _, key := range keys {
+		require.NoError(t, m.Put(t.Context(), 0, key, nil))
+	}
+	require.NoError(t, all.Wait())
+}
+
+func TestOpenRefused(t *testing.T) {
+	m, err := rendezvous.NewMemory(plan)
+	require.NoError(t, err)
+	path := serve(t, m)
+	w := place(0)
+	w.Size = 5
+	_, err = rendezvous.Open(t.Context(), &rendezvous.Config{World: &w, Address: "unix:" + path})
+	require.ErrorContains(t, err, "rank 0 of 5 opened a job of 4 ranks")
+	require.ErrorContains(t, rendezvous.New(m, w).Put(t.Context(), "k", nil), "rank 0 of 5")
+}
+
+// Ten thousand inputs that are no client's: none is served, and the server goes
+// on with those that are.
+func TestGarbage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("10,000 connections")
+	}
+	m, err := rendezvous.NewMemory(plan)
+	require.NoError(t, err)
+	path := serve(t, m)
+	job := openAt(t, path, 0)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		conn, err := net.Dial("unix", path)
+		require.NoError(t, err)
+		garbage := make([]byte, 9+random.IntN(100))
+		for i := range garbage {
+			garbage[i] = byte(random.Uint32())
+		}
+		conn.Write(garbage)
+		conn.(*net.UnixConn).CloseWrite()
+		answer, _ := io.ReadAll(conn)
+		require.Empty(t, answer)
+		require.NoError(t, conn.Close())
+	}
+	require.NoError(t, job.Put(t.Context(), "k", nil))
+}
