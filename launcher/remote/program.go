@@ -19,6 +19,7 @@ import (
 // second job finds it. One Program serves all hosts at once: it is read,
 // hashed and compressed once, and a folder that hosts share is filled once.
 type Program struct {
+	path   string
 	own    *executable // for this process's system
 	folder string      // where executables for others are
 
@@ -46,12 +47,16 @@ func NewProgram(path string) (*Program, error) {
 		}
 	}
 	return &Program{
+		path:    name,
 		own:     newExecutable(path),
 		folder:  filepath.Dir(name),
 		others:  map[string]*executable{},
 		uploads: map[string]*upload{},
 	}, nil
 }
+
+// Path returns where the program for this host is: what StartLocal takes.
+func (p *Program) Path() string { return p.path }
 
 // forSystem returns the executable for hosts on which uname -sm prints
 // system.
