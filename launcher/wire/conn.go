@@ -1,0 +1,228 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// ErrClosed is the error of sending on a Conn that was closed.
+var ErrClosed = errors.New("wire: connection is closed")
+
+// bulkFrames is how many frames of output or file data wait at most in a
+// Conn. More would only be memory: the pipe below holds some as well.
+const bulkFrames = 8
+
+// Conn carries messages over a byte stream. Sending is safe for concurrent
+// use; one goroutine at a time may receive.
+//
+// A goroutine of the Conn writes. It ends with the first error, or by Close.
+type Conn struct {
+	r      *bufio.Reader
+	stream io.ReadWriteCloser
+	buf    []byte // for payloads of control messages
+	done   chan struct{}
+
+	mu      sync.Mutex
+	work    sync.Cond // something to write, or closing
+	room    sync.Cond // bulk has room, or closing
+	control []byte    // encoded frames
+	bulk    []frame
+	closing bool  // write what is queued, then end
+	err     error // why nothing is written any more
+}
+
+// frame is an encoded frame, or a chunk that is one with its first n bytes.
+type frame struct {
+	bytes []byte
+	chunk *Chunk
+}
+
+// NewConn starts a connection on stream, which it owns from now on.
+func NewConn(stream io.ReadWriteCloser) *Conn {
+	c := &Conn{r: bufio.NewReaderSize(stream, 64<<10), stream: stream, done: make(chan struct{})}
+	c.work.L, c.room.L = &c.mu, &c.mu
+	go c.write()
+	return c
+}
+
+// Send queues a control message. It does not block: the peer is slow at
+// reading only for as long as its lease lasts. An error means that m was not
+// queued and that nothing more will be sent.
+func (c *Conn) Send(m Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.stateLocked(); err != nil {
+		return err
+	}
+	var err error
+	if c.control, err = appendFrame(c.control, m); err != nil {
+		return err
+	}
+	c.work.Signal()
+	return nil
+}
+
+// SendBulk queues a message behind all control and blocks while bulkFrames
+// are waiting.
+func (c *Conn) SendBulk(m Message) error {
+	b, err := appendFrame(nil, m)
+	if err != nil {
+		return err
+	}
+	return c.queue(frame{bytes: b})
+}
+
+// SendOutput queues the first n bytes of chunk's room as o.Data, as SendBulk
+// does, and releases the chunk when they were written.
+func (c *Conn) SendOutput(o *Output, chunk *Chunk, n int) error {
+	b := chunk.buf[:frameHeader+outputHeader+n]
+	o.putHeader(b)
+	binary.BigEndian.PutUint32(b[1:], uint32(outputHeader+n))
+	return c.queue(frame{bytes: b, chunk: chunk})
+}
+
+func (c *Conn) queue(f frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.bulk) >= bulkFrames && c.stateLocked() == nil {
+		c.room.Wait()
+	}
+	if err := c.stateLocked(); err != nil {
+		return err
+	}
+	c.bulk = append(c.bulk, f)
+	c.work.Signal()
+	return nil
+}
+
+func (c *Conn) stateLocked() error {
+	if c.err == nil && c.closing {
+		return ErrClosed
+	}
+	return c.err
+}
+
+// write empties the queues, control first, until the connection ends.
+func (c *Conn) write() {
+	defer close(c.done)
+	w := bufio.NewWriterSize(c.stream, 64<<10)
+	var control []byte
+	for {
+		c.mu.Lock()
+		for len(c.control) == 0 && len(c.bulk) == 0 && !c.closing && c.err == nil {
+			c.work.Wait()
+		}
+		if c.err != nil || c.closing && len(c.control) == 0 && len(c.bulk) == 0 {
+			c.mu.Unlock()
+			return
+		}
+		control, c.control = c.control, control[:0]
+		var next frame
+		if len(control) == 0 {
+			next = c.bulk[0]
+			c.bulk = append(c.bulk[:0], c.bulk[1:]...)
+			c.room.Signal()
+		}
+		more := len(c.bulk) > 0
+		c.mu.Unlock()
+
+		err := writeAll(w, control, next.bytes, !more)
+		if next.chunk != nil {
+			next.chunk.Release()
+		}
+		if cap(control) > 64<<10 {
+			control = nil // one large message is no reason to keep its memory
+		}
+		if err != nil {
+			c.fail(err)
+			return
+		}
+	}
+}
+
+// writeAll writes control and bulk, of which one is empty.
+func writeAll(w *bufio.Writer, control, bulk []byte, flush bool) error {
+	if _, err := w.Write(control); err != nil {
+		return err
+	}
+	if _, err := w.Write(bulk); err != nil {
+		return err
+	}
+	if flush {
+		return w.Flush()
+	}
+	return nil
+}
+
+// fail ends sending with err.
+func (c *Conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+	c.work.Broadcast()
+	c.room.Broadcast()
+}
+
+// Receive blocks for the next message. At the end of the stream the error is
+// io.EOF. An Output must be released by its receiver.
+func (c *Conn) Receive() (Message, error) {
+	var h [frameHeader]byte
+	if _, err := io.ReadFull(c.r, h[:]); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint32(h[1:]))
+	if h[0] == outputType {
+		return readOutput(c.r, n)
+	}
+	if n > MaxFrame {
+		return nil, fmt.Errorf("wire: frame of %d bytes, expected at most %d", n, MaxFrame)
+	}
+	// Grow with what really comes, not with what the header promises.
+	c.buf = c.buf[:0]
+	for len(c.buf) < n {
+		step := min(n-len(c.buf), 64<<10)
+		at := len(c.buf)
+		c.buf = append(c.buf, make([]byte, step)...)
+		if _, err := io.ReadFull(c.r, c.buf[at:]); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+	m, err := decode(h[0], c.buf)
+	if cap(c.buf) > 256<<10 {
+		c.buf = nil
+	}
+	return m, err
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Drain ends sending and blocks until what was queued is written, or writing
+// failed. The stream stays open for receiving.
+func (c *Conn) Drain() {
+	c.mu.Lock()
+	c.closing = true
+	c.work.Broadcast()
+	c.room.Broadcast()
+	c.mu.Unlock()
+	<-c.done
+}
+
+// Close drops what is queued, closes the stream, which ends a blocked
+// Receive, and waits for the writing goroutine.
+func (c *Conn) Close() error {
+	c.fail(ErrClosed)
+	err := c.stream.Close()
+	<-c.done
+	return err
+}

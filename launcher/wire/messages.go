@@ -1,0 +1,227 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Message is a pointer to one of the structs of the message table.
+type Message any
+
+// table lists every message; the position is its type on the wire.
+var table = []Message{
+	// agent to launcher
+	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
+	&InputTaken{}, &Exited{}, &Stopping{}, &Notice{}, &Done{},
+	// launcher to agent
+	&File{}, &FileData{}, &Start{}, &Meet{}, &Input{}, &InputEnd{}, &Signal{}, &Stop{},
+	&Credit{}, &Report{},
+	// both ways
+	&Heartbeat{}, &Echo{}, &Relay{},
+}
+
+// Hello is the first message of an agent: what it is and what its host is.
+type Hello struct {
+	Magic    string // Magic
+	Table    string // TableHash of the agent's program
+	Version  string // of the program, for people
+	OS, Arch string
+	Hostname string
+	CPUs     int      // hardware threads that the agent may use
+	Addrs    []string // IP addresses of the host's interfaces that are up, loopback last
+	FreePort int      // a TCP port free on every address of the host, outside the ephemeral range
+	UID      int
+	Clock    int64 // Unix time in nanoseconds when this was sent
+}
+
+// File announces a file that follows in FileData, if the agent wants it.
+type File struct {
+	Name string // without folders; the file's name beside the program
+	Hash string // SHA-256, hexadecimal
+	Size int64
+	Mode int
+}
+
+// FileWanted answers File. Error says why the file cannot be kept; "" is none.
+type FileWanted struct {
+	Name   string
+	Wanted bool // false: the agent has these bytes already
+	Error  string
+}
+
+// FileData is the next piece of the file that was announced last, at most
+// MaxData bytes.
+type FileData struct{ Data []byte }
+
+// Start tells an agent its share of the job. It is sent once.
+type Start struct {
+	Job     string
+	Path    string // GORUN_JOB_PATH of the launcher, for a job inside a job
+	Key     []byte // the job key, 32 random bytes; a secret
+	Node    int    // this agent's index in Hosts
+	Hosts   []Host
+	Apps    []App
+	Env     []string // "NAME=value", the same for every rank
+	PathEnv string   // PATH of the launcher, which comes before the host's own
+	Compat  []string // the launchers whose variables ranks get; empty: the default set
+	Stdin   int      // the rank whose standard input is forwarded; -1: none
+	Master  string   // host:port
+	Timeout int64    // silence in nanoseconds after which either side gives the other up; 0: never
+	Grace   int64    // nanoseconds between TERM and KILL if the launcher is lost
+	Staged  bool     // the program is the file of its name that was sent before
+	Window  int64    // bytes of output that may be sent before the first Credit
+}
+
+// Host is one host of the job, in ring order.
+type Host struct {
+	Name  string
+	Addr  string // IP address at which the others reach it
+	Ranks []int  // in order of local rank
+}
+
+// App is one program.
+type App struct {
+	Args    []string
+	Dir     string
+	DirHint bool  // Dir is only where the launcher was: the home serves where it is missing
+	Ranks   []int // who runs it
+}
+
+// Ready answers Start once the agent's own services stand: the address of its
+// gossip member, "" for a job of one host.
+type Ready struct{ Gossip string }
+
+// Meet tells an agent where the members of the other hosts are.
+type Meet struct{ Gossip []string }
+
+// Started tells that a rank's program runs.
+type Started struct{ Rank, PID int }
+
+// NotStarted tells that a rank's program could not be started, and why.
+type NotStarted struct {
+	Rank    int
+	Path    string // what could not be used: program or folder
+	Missing bool   // it does not exist
+	Error   string
+	Hint    string
+}
+
+// Stream is one of a rank's output streams.
+type Stream uint8
+
+// The output streams, by file descriptor.
+const (
+	Stdout Stream = 1
+	Stderr Stream = 2
+)
+
+// OutputEnd tells that a rank's stream has ended.
+type OutputEnd struct {
+	Rank   int
+	Stream Stream
+}
+
+// Input is standard input for the rank that Start named.
+type Input struct{ Data []byte }
+
+// InputEnd ends that rank's standard input.
+type InputEnd struct{}
+
+// InputTaken tells that the rank's pipe took so many bytes of Input, or, with
+// Closed, that the rank does not read any more.
+type InputTaken struct {
+	Bytes  int
+	Closed bool
+}
+
+// Exited tells how a rank ended.
+type Exited struct {
+	Rank   int
+	Code   int   // exit status; -1: killed by Signal
+	Signal int   // 0: none
+	Core   bool  // it dumped core
+	OOM    bool  // the kernel's out-of-memory killer was at work in its cgroup
+	Clock  int64 // Unix time in nanoseconds by the agent's clock
+	Told   bool  // it had been sent TERM or KILL by this agent before
+}
+
+// Signal is sent on to the process group of every rank.
+type Signal struct{ Signal int }
+
+// Stop ends the ranks: Signal, TERM if that is another, KILL when Grace
+// nanoseconds are over, then whatever else of the job is left.
+type Stop struct {
+	Signal int
+	Grace  int64
+}
+
+// Stopping acknowledges Stop: no Exited that follows is a rank's own doing.
+type Stopping struct{}
+
+// Done tells that every rank has ended, all output was sent and no process of
+// the job is left on the host but Left, which could not be killed.
+type Done struct{ Left []int }
+
+// Notice is a sentence for the user.
+type Notice struct{ Text string }
+
+// Credit allows the agent to send so many more bytes of output.
+type Credit struct{ Bytes int64 }
+
+// Report tells of an event that the launcher decided: see rendezvous.Event.
+type Report struct {
+	Kind, Host, Cause string
+	Ranks             []int
+	Clock             int64
+}
+
+// Heartbeat keeps the other side's lease. It is answered by Echo.
+type Heartbeat struct{ Clock int64 }
+
+// Echo returns a heartbeat's clock together with the answering side's own.
+type Echo struct{ Sent, Clock int64 }
+
+// Relay carries a message between the gossip members of two hosts through the
+// launcher. Node is the receiver's index on the way up, the sender's on the
+// way down.
+type Relay struct {
+	Node    int
+	Payload []byte
+}
+
+// Magic is the first field of the first message.
+const Magic = "gorun-wire"
+
+// TableHash identifies the messages that this program speaks.
+func TableHash() string { return tableHash() }
+
+func describe(t reflect.Type, b *strings.Builder) {
+	switch t.Kind() {
+	case reflect.Struct:
+		b.WriteString(t.Name() + "{")
+		for f := range t.Fields() {
+			if f.IsExported() {
+				b.WriteString(f.Name + " ")
+				describe(f.Type, b)
+				b.WriteString(";")
+			}
+		}
+		b.WriteString("}")
+	case reflect.Slice:
+		b.WriteString("[]")
+		describe(t.Elem(), b)
+	default:
+		b.WriteString(t.Kind().String())
+	}
+}
+
+func hashTable() string {
+	var b strings.Builder
+	for _, m := range table {
+		describe(reflect.TypeOf(m).Elem(), &b)
+		b.WriteString("\n")
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(b.String())))[:16]
+}
