@@ -18,6 +18,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 )
@@ -51,6 +52,17 @@ func (c *console) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Stat lets the launcher see whether standard output goes to the same place,
+// such as one terminal, where the ranks' two streams must not break each
+// other's lines.
+func (c *console) Stat() (os.FileInfo, error) {
+	f, ok := c.w.(*os.File)
+	if !ok {
+		return nil, os.ErrInvalid
+	}
+	return f.Stat()
+}
+
 // say writes lines of gorun's own, on lines of their own.
 func (c *console) say(format string, args ...any) {
 	c.mu.Lock()
@@ -71,9 +83,16 @@ func (c *console) note(format string, args ...any) {
 	}
 }
 
+// maxLines is how many lines of one error are shown.
+const maxLines = 20
+
 // fail says what ended the command: the lines of msg, then what to do.
 func (c *console) fail(msg string, hints ...string) {
-	c.say("gorun: error: %s", strings.ReplaceAll(strings.TrimRight(msg, "\n"), "\n", "\n  "))
+	lines := strings.Split(strings.TrimRight(msg, "\n"), "\n")
+	if more := len(lines) - maxLines; more > 1 {
+		lines = append(lines[:maxLines], fmt.Sprintf("and %d more lines", more))
+	}
+	c.say("gorun: error: %s", strings.Join(lines, "\n  "))
 	for _, hint := range hints {
 		c.say("hint: %s", hint)
 	}

@@ -29,23 +29,16 @@ func (c *command) hosts() ([]hostfiles.Host, error) {
 	return nil, nil
 }
 
-// maxProblems is how many problems of one host list are shown.
-const maxProblems = 10
-
-// refusedHosts makes a short paragraph of a host list's problems.
+// refusedHosts adds to a host list's problems how a host is written.
 func refusedHosts(by string, err error) error {
 	if err == nil {
 		return nil
-	}
-	lines := strings.Split(err.Error(), "\n")
-	if more := len(lines) - maxProblems; more > 0 {
-		lines = append(lines[:maxProblems], fmt.Sprintf("and %d more", more))
 	}
 	hint := "a host is written: node1 slots=8, node1:8 or user@node1 port=2222"
 	if errors.Is(err, fs.ErrNotExist) {
 		hint = "without a file: gorun -H node1:8,node2:8 …"
 	}
-	return &usageError{msg: by + strings.Join(lines, "\n"), hints: []string{hint}}
+	return &usageError{msg: by + err.Error(), hints: []string{hint}}
 }
 
 // checkSSHConfig refuses a host list given as -F, which is a list of hosts to

@@ -1,60 +1,86 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
+	"time"
 
-	"golang.org/x/term"
+	"golang.org/x/sys/unix"
 )
 
-// prompt asks questions on the controlling terminal, one at a time.
+// prompt asks for secrets on the controlling terminal, one question at a time:
+// hosts are reached all at once.
 type prompt struct {
-	asking sync.Mutex // held while a question stands
+	free chan struct{} // holds one token, taken while a question stands
+}
 
-	mu     sync.Mutex // guards what follows
-	tty    *os.File   // open while a question stands
-	before *term.State
+func newPrompt() *prompt {
+	p := &prompt{free: make(chan struct{}, 1)}
+	p.free <- struct{}{}
+	return p
 }
 
 // errNoTerminal is the answer where nobody can be asked.
-var errNoTerminal = errors.New("there is no terminal to ask on; ssh-add KEY lets the SSH agent answer")
+var errNoTerminal = errors.New("there is no terminal to ask on; ssh-add lets the SSH agent answer")
 
-// ask puts a question about host, for a secret, and blocks for the answer.
-// Hosts are reached all at once, so questions queue.
-func (p *prompt) ask(host, question string) ([]byte, error) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+// ask puts a question about host and blocks for the answer, which is not
+// echoed, or until ctx ends.
+func (p *prompt) ask(ctx context.Context, host, question string) ([]byte, error) {
+	select {
+	case <-p.free:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { p.free <- struct{}{} }()
+
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, errNoTerminal
 	}
 	defer tty.Close()
-	before, err := term.GetState(int(tty.Fd()))
+	restore, err := silence(tty)
 	if err != nil {
 		return nil, errNoTerminal
 	}
-	p.mu.Lock()
-	p.tty, p.before = tty, before
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		p.tty = nil
-		p.mu.Unlock()
-	}()
+	defer restore()
+	// The deadline makes Read return. It needs a system whose poller takes
+	// terminals; where there is none, the question stands until it is answered.
+	defer context.AfterFunc(ctx, func() { tty.SetReadDeadline(time.Now()) })()
+
 	fmt.Fprintf(tty, "gorun: %s: %s ", host, question)
-	answer, err := term.ReadPassword(int(tty.Fd()))
+	answer, err := bufio.NewReader(tty).ReadBytes('\n')
 	fmt.Fprintln(tty)
-	return answer, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return bytes.TrimRight(answer, "\r\n"), err
 }
 
-// close gives the terminal its echo back if the job ended while a question
-// stood: ReadPassword cannot be interrupted, and main does not wait for it.
-func (p *prompt) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.tty != nil {
-		term.Restore(int(p.tty.Fd()), p.before)
+// silence turns a terminal's echo off, and line editing on, until restore.
+// x/term's ReadPassword does the same, but cannot be interrupted.
+func silence(tty *os.File) (restore func(), err error) {
+	conn, err := tty.SyscallConn() // Fd would take the file from the poller
+	if err != nil {
+		return nil, err
 	}
+	var before *unix.Termios
+	if err := conn.Control(func(fd uintptr) {
+		if before, err = unix.IoctlGetTermios(int(fd), getTermios); err != nil {
+			return
+		}
+		quiet := *before
+		quiet.Lflag &^= unix.ECHO
+		quiet.Lflag |= unix.ICANON | unix.ISIG
+		quiet.Iflag |= unix.ICRNL
+		err = unix.IoctlSetTermios(int(fd), setTermios, &quiet)
+	}); err != nil {
+		return nil, err
+	}
+	return func() {
+		conn.Control(func(fd uintptr) { unix.IoctlSetTermios(int(fd), setTermios, before) })
+	}, err
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -26,57 +23,57 @@ func refuse(con *console, err error) int {
 
 // report says how the job ended and returns the exit status. Result is nil if
 // no job was run.
-func (c *command) report(ctx context.Context, con *console, result *launcher.Result, err error) int {
-	if lost, ok := errors.AsType[*outputError](context.Cause(ctx)); ok {
-		if lost.abandoned() {
-			return 128 + int(syscall.SIGPIPE)
-		}
-		err = lost
-	}
-	if err == nil {
+func (c *command) report(con *console, result *launcher.Result, err error) int {
+	switch {
+	case err == nil:
 		return 0
+	case abandoned(err):
+		return 128 + int(syscall.SIGPIPE)
 	}
 	if exit, ok := errors.AsType[*launcher.ExitError](err); ok {
-		c.reportRank(con, result, exit)
-		return launcher.ExitStatus(err)
+		con.fail(rankSummary(con, result, exit.RankExit))
+		con.say("origin: rank")
+	} else {
+		con.fail(c.message(err), c.hints(err)...)
+		con.say("origin: gorun")
 	}
-	msg, hints := c.explain(err)
-	con.fail(msg, hints...)
-	con.say("origin: gorun")
 	return launcher.ExitStatus(err)
 }
 
-// reportRank tells which rank failed first, and what it said last if that is
+// abandoned reports whether err only says that nobody reads any more, as
+// behind "gorun … | head -1".
+func abandoned(err error) bool {
+	sig, ok := errors.AsType[*launcher.SignalError](err)
+	return ok && sig.Signal == "SIGPIPE" || errors.Is(err, syscall.EPIPE)
+}
+
+// rankSummary tells which rank failed first, and what it said last if that is
 // not before the reader's eyes anyway.
-func (c *command) reportRank(con *console, result *launcher.Result, exit *launcher.ExitError) {
+func rankSummary(con *console, result *launcher.Result, first launcher.RankExit) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v", exit.RankExit)
-	if exit.Cause != "" {
-		fmt.Fprintf(&b, " (%s)", exit.Cause)
+	b.WriteString(first.String())
+	if first.Cause != "" {
+		fmt.Fprintf(&b, " (%s)", first.Cause)
 	}
-	if n := othersFailed(result, exit.Rank); n == 1 {
+	if n := othersFailed(result, first.Rank); n == 1 {
 		b.WriteString(", then 1 other rank failed")
 	} else if n > 1 {
 		fmt.Fprintf(&b, ", then %d other ranks failed", n)
 	}
-	if tail := lastLines(exit.Tail, 10); len(tail) > 0 && !con.shows(tail) {
-		fmt.Fprintf(&b, "\nits last lines on standard error:\n")
+	if tail := lastLines(first.Tail, 10); len(tail) > 0 && !con.shows(tail) {
+		b.WriteString("\nits last lines on standard error:\n")
 		for line := range bytes.Lines(tail) {
 			fmt.Fprintf(&b, "| %s\n", bytes.TrimRight(line, "\r\n"))
 		}
 	}
-	con.fail(b.String())
-	con.say("origin: rank")
+	return b.String()
 }
 
 // othersFailed counts the ranks but the first that failed by themselves. A
-// rank that our TERM or KILL ended did what it was told.
+// rank that TERM or KILL ended did what it was told.
 func othersFailed(result *launcher.Result, first int) (n int) {
-	if result == nil {
-		return 0
-	}
 	for _, r := range result.Ranks {
-		if r.Rank != first && r.Status() != 0 && r.Signal != "SIGTERM" && r.Signal != "SIGKILL" {
+		if r.Rank != first && r.Code != 0 && r.Signal != "SIGTERM" && r.Signal != "SIGKILL" {
 			n++
 		}
 	}
@@ -87,69 +84,4 @@ func othersFailed(result *launcher.Result, first int) (n int) {
 func lastLines(text []byte, n int) []byte {
 	lines := bytes.SplitAfter(bytes.TrimRight(text, "\n"), []byte("\n"))
 	return bytes.Join(lines[max(0, len(lines)-n):], nil)
-}
-
-// explain returns what to say of a failure that no rank is to blame for, and
-// what to do about it.
-func (c *command) explain(err error) (msg string, hints []string) {
-	if start, ok := errors.AsType[*launcher.StartError](err); ok {
-		return start.Error(), c.startHints(start)
-	}
-	if host, ok := errors.AsType[*launcher.HostError](err); ok {
-		return host.Error(), hostHints(host)
-	}
-	if plan, ok := errors.AsType[*launcher.PlanError](err); ok {
-		return plan.Error(), nil
-	}
-	if sig, ok := errors.AsType[*launcher.SignalError](err); ok {
-		return "the job was " + sig.Error(), nil
-	}
-	if errors.Is(err, launcher.ErrTimeout) {
-		return fmt.Sprintf("%v of %v (--timeout)", launcher.ErrTimeout, c.job.Limits.Run), nil
-	}
-	if out, ok := errors.AsType[*outputError](err); ok {
-		return out.Error(), []string{"the job was stopped, since its output was being lost"}
-	}
-	return err.Error(), nil
-}
-
-// startHints tells how to name a program that was not found, or how to make it
-// one.
-func (c *command) startHints(e *launcher.StartError) []string {
-	if e.Hint != "" {
-		return strings.Split(e.Hint, "\n")
-	}
-	program := c.job.Apps[0].Args[0]
-	if e.Program != program && filepath.Base(e.Program) != filepath.Base(program) {
-		return nil // it is the folder that is missing
-	}
-	bare := filepath.Base(program) == program
-	file := filepath.Join(c.job.Apps[0].Dir, program)
-	info, err := os.Stat(file)
-	switch here := err == nil && info.Mode().IsRegular(); {
-	case e.Missing && bare && here:
-		return []string{"a program of the current folder is written ./" + program + ": " + c.withProgram("./"+program)}
-	case e.Missing && here:
-		return []string{"it is here but not there; to copy it: " + commandLine(append([]string{"--stage"}, c.argv...))}
-	case !e.Missing && here && info.Mode()&0o111 == 0:
-		return []string{"chmod +x " + quoted(program)}
-	}
-	return nil
-}
-
-// withProgram returns the command with another name of the program.
-func (c *command) withProgram(program string) string {
-	at := len(c.argv) - len(c.job.Apps[0].Args)
-	return commandLine(replaced(c.argv, at, 1, program))
-}
-
-// hostHints tells how to look closer at a host that was not reached.
-func hostHints(e *launcher.HostError) []string {
-	if e.Hint != "" {
-		return strings.Split(e.Hint, "\n")
-	}
-	if e.Step == "dial" || e.Step == "login" {
-		return []string{"ssh " + quoted(e.Host) + " true"}
-	}
-	return nil
 }

@@ -49,19 +49,13 @@ func (c *command) read() (err error) {
 
 // run connects the job's streams and signals, runs it and reports its end.
 func (c *command) run(con *console) int {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	stdout := &output{name: "standard output", w: os.Stdout, end: cancel}
-	con.w = &output{name: "standard error", w: os.Stderr, end: cancel}
-
+	ctx := context.Background() // what ends a job early comes as a signal
 	signals, stop := watchSignals()
 	defer stop()
-	questions := &prompt{}
-	defer questions.close()
 
 	c.job.Signals = signals
-	c.job.SSH.Prompt = questions.ask
-	c.job.Streams.Stdout = stdout
+	c.job.SSH.Prompt = newPrompt().ask
+	c.job.Streams.Stdout = os.Stdout
 	c.job.Streams.Stderr = con
 	if c.hostfile != "-" {
 		c.job.Streams.Stdin = ranksInput(os.Stdin)
@@ -74,17 +68,17 @@ func (c *command) run(con *console) int {
 	if c.dryRun || c.displayMap {
 		plan, err := launcher.Plan(ctx, &c.job)
 		if err != nil {
-			return c.report(ctx, con, nil, err)
+			return c.report(con, nil, err)
 		}
 		if c.dryRun {
-			return c.report(ctx, con, nil, plan.Table(stdout))
+			return c.report(con, nil, plan.Table(os.Stdout))
 		}
 		if err := plan.Table(con); err != nil {
-			return c.report(ctx, con, nil, err)
+			return c.report(con, nil, err)
 		}
 	}
 	result, err := launcher.Run(ctx, &c.job)
-	return c.report(ctx, con, result, err)
+	return c.report(con, result, err)
 }
 
 // listener returns what is told of the job's events: warnings always, the

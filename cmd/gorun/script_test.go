@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -20,6 +22,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"gorun":    main,
 		"rankecho": rankecho,
+		"ask":      ask,
 	})
 }
 
@@ -55,4 +58,21 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if found != want {
 		ts.Fatalf("expected exit status %d, found %d", want, found)
 	}
+}
+
+// ask is a script command's program: it puts a question and prints the answer.
+// With an argument it gives up after that time.
+func ask() {
+	ctx := context.Background()
+	if len(os.Args) > 1 {
+		limit, err := duration(os.Args[1], "1")
+		if err != nil {
+			panic(err)
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	answer, err := newPrompt().ask(ctx, "node1", "passphrase?")
+	fmt.Printf("answer %q, error %v\n", answer, err)
 }

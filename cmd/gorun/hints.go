@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gorun/gorun/launcher"
+	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/launcher/remote"
+)
+
+// message returns what to say of a failure that no rank is to blame for.
+func (c *command) message(err error) string {
+	if sig, ok := errors.AsType[*launcher.SignalError](err); ok {
+		return "the job was " + sig.Error()
+	}
+	if errors.Is(err, launcher.ErrTimeout) {
+		return fmt.Sprintf("%v of %v (--timeout)", launcher.ErrTimeout, c.job.Limits.Run)
+	}
+	return err.Error()
+}
+
+// hints returns what to do about a failure that no rank is to blame for. Of
+// several failures the first one's serve all.
+func (c *command) hints(err error) []string {
+	if start, ok := errors.AsType[*launcher.StartError](err); ok {
+		return c.startHints(start)
+	}
+	if key, ok := errors.AsType[*remote.HostKeyError](err); ok {
+		return c.hostKeyHints(key)
+	}
+	if _, ok := errors.AsType[*remote.AuthError](err); ok {
+		return []string{"ssh-add " + filepath.Join("~", ".ssh", "id_ed25519"), c.withFlags("-i", "KEY")}
+	}
+	if host, ok := errors.AsType[*launcher.HostError](err); ok {
+		return hostHints(host)
+	}
+	if plan, ok := errors.AsType[*launcher.PlanError](err); ok {
+		return c.planHints(plan)
+	}
+	return nil
+}
+
+// withFlags returns the command with more flags.
+func (c *command) withFlags(flags ...string) string {
+	return commandLine(append(flags, c.argv...))
+}
+
+// withProgram returns the command with another name of the program.
+func (c *command) withProgram(program string) string {
+	return commandLine(replaced(c.argv, len(c.argv)-len(c.job.Apps[0].Args), 1, program))
+}
+
+// startHints tells how to name a program that was not found, or how to make a
+// program of it. Where a file of that name lies here tells most.
+func (c *command) startHints(e *launcher.StartError) (hints []string) {
+	if e.Hint != "" {
+		hints = strings.Split(e.Hint, "\n")
+	}
+	program := c.job.Apps[0].Args[0]
+	info, err := os.Stat(filepath.Join(c.job.Apps[0].Dir, program))
+	if filepath.Base(e.Program) != filepath.Base(program) || err != nil || !info.Mode().IsRegular() {
+		return hints
+	}
+	switch bare := !strings.ContainsRune(program, filepath.Separator); {
+	case e.Missing && bare:
+		hints = append(hints, c.withProgram("./"+program))
+	case e.Missing:
+		hints = append(hints, "the file is here; to copy it to the hosts: "+c.withFlags("--stage"))
+	case info.Mode()&0o111 == 0:
+		hints = append(hints, "chmod +x "+quoted(program))
+	}
+	return hints
+}
+
+// hostKeyHints tells how to come to trust a host, which is the user's to
+// decide.
+func (c *command) hostKeyHints(e *remote.HostKeyError) []string {
+	switch {
+	case e.Revoked:
+		return nil
+	case e.Line != 0:
+		return []string{fmt.Sprintf("if the new key is right: sed -i %dd %s", e.Line, quoted(e.File))}
+	}
+	return []string{"if the fingerprint is right: " + c.withFlags("--accept-new-host-keys")}
+}
+
+// hostHints tells how to look closer at a host that was not reached.
+func hostHints(e *launcher.HostError) []string {
+	if e.Hint != "" {
+		return strings.Split(e.Hint, "\n")
+	}
+	if e.Step == string(remote.StepDial) || e.Step == string(remote.StepLogin) {
+		return []string{"ssh " + quoted(e.Host) + " true"}
+	}
+	return nil
+}
+
+// planHints offers to share slots where that is all that is in the way.
+func (c *command) planHints(e *launcher.PlanError) []string {
+	hosts := make([]placement.Host, len(c.job.Hosts))
+	for i, h := range c.job.Hosts {
+		hosts[i] = placement.Host{Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots}
+	}
+	policy := c.job.Placement
+	if placement.Check(c.job.Apps[0].Ranks, hosts, policy) == nil {
+		return nil // it is something else
+	}
+	policy.Oversubscribe = true
+	if len(e.Problems) == 1 && placement.Check(c.job.Apps[0].Ranks, hosts, policy) == nil {
+		return []string{"to let ranks share slots: " + c.withFlags("--oversubscribe")}
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+// The requests of tcgetattr and tcsetattr, which every system numbers its own way.
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
+)
