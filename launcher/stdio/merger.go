@@ -258,6 +258,7 @@ func (m *Merger) write(s *source, data []byte, at time.Time) {
 	d := m.destination(s.stream)
 	start := len(m.scratch)
 	if m.conf.Tag.empty() {
+		// A copy, because s may hold the rest of the same chunk next.
 		m.scratch = append(m.scratch, s.held...)
 		m.add(s.stream, m.scratch[start:])
 		m.add(s.stream, data)

@@ -2,6 +2,7 @@ package stdio_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -70,8 +71,13 @@ func TestBytesPassUnharmed(t *testing.T) {
 	for i := range all {
 		all[i] = byte(i)
 	}
+	var numbers bytes.Buffer
+	for i := range 10_000 {
+		fmt.Fprintln(&numbers, i)
+	}
 	tests := map[string][]byte{
 		"nothing":       nil,
+		"numbers":       numbers.Bytes(),
 		"every byte":    bytes.Repeat(all, 1000),
 		"one long line": bytes.Repeat([]byte("0123456789abcde\x00"), 5<<20/16),
 		"progress bar":  bytes.Repeat([]byte("\r[====>   ] 42 %"), 10_000),
