@@ -53,13 +53,12 @@ func (p *Program) Start(ctx context.Context, host string, start Start, run func(
 		}
 		return nil, &Error{Host: host, Step: StepAgent, Err: err}
 	}
-	var err error
-	b.executable, err = p.own, nil
+	b.executable = p.own
 	own, err := p.own.digest()
 	if err != nil {
 		return fail(fmt.Errorf("read the program: %w", err))
 	}
-	script, err := scriptLine(b.marker, ownSystem(), own.hash, own.size, start.Args)
+	script, err := scriptLine(b.marker, ownSystem(), own, p.folders, start.Args)
 	if err != nil {
 		return fail(err)
 	}

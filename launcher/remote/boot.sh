@@ -4,6 +4,7 @@
 #	m       the marker that starts each of our messages
 #	own     what uname -sm says where the launcher's own program runs
 #	h n     hash and size of that program
+#	folders shell words, the folders that may keep the program, best first
 #	agent   a function that becomes the program "$1"
 #
 # Standard input holds our half of the conversation:
@@ -90,7 +91,7 @@ receive() {
 	return 1
 }
 
-set -- "${XDG_CACHE_HOME:+$XDG_CACHE_HOME/gorun}" "${HOME:+$HOME/.cache/gorun}" "/var/tmp/gorun-$uid" "/tmp/gorun-$uid" "/dev/shm/gorun-$uid"
+eval "set -- $folders"
 for d; do
 	case $d in /*) look "$d" ;; esac
 done

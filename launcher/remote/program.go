@@ -19,9 +19,10 @@ import (
 // second job finds it. One Program serves all hosts at once: it is read,
 // hashed and compressed once, and a folder that hosts share is filled once.
 type Program struct {
-	path   string
-	own    *executable // for this process's system
-	folder string      // where executables for others are
+	path    string
+	folders string      // where hosts keep it: cacheFolders, but for tests
+	own     *executable // for this process's system
+	folder  string      // where executables for others are
 
 	mu      sync.Mutex
 	others  map[string]*executable // by goos-goarch
@@ -48,6 +49,7 @@ func NewProgram(path string) (*Program, error) {
 	}
 	return &Program{
 		path:    name,
+		folders: cacheFolders,
 		own:     newExecutable(path),
 		folder:  filepath.Dir(name),
 		others:  map[string]*executable{},

@@ -16,12 +16,17 @@ const bootCommand = `exec /bin/sh -c 'IFS= read -r s; eval "$(printf %b "$s")"'`
 //go:embed boot.sh
 var bootScript string
 
+// cacheFolders are where a host may keep the program, as shell words. A home
+// may be missing, full, or mounted noexec; so may each of the others.
+const cacheFolders = `"${XDG_CACHE_HOME:+$XDG_CACHE_HOME/gorun}" "${HOME:+$HOME/.cache/gorun}" ` +
+	`"/var/tmp/gorun-$uid" "/tmp/gorun-$uid" "/dev/shm/gorun-$uid"`
+
 // scriptLine returns what bootCommand reads. The script speaks behind marker,
-// and runs the program with args; system, hash and size are those of the
-// program at hand.
-func scriptLine(marker, system, hash string, size int64, args []string) (string, error) {
+// looks in folders, and runs the program with args; system and d are those of
+// the program at hand.
+func scriptLine(marker, system string, d digest, folders string, args []string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "m=%s own=%s h=%s n=%d\n", shellQuote(marker), shellQuote(system), hash, size)
+	fmt.Fprintf(&b, "m=%s own=%s h=%s n=%d folders=%s\n", marker, shellQuote(system), d.hash, d.size, shellQuote(folders))
 	b.WriteString(`agent() { exec "$1"`)
 	for _, arg := range args {
 		if strings.ContainsAny(arg, "\x00") {
