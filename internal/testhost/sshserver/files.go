@@ -20,6 +20,22 @@ func newSigner() (ssh.Signer, error) {
 	return ssh.NewSignerFromKey(key)
 }
 
+// certify returns a signer that shows a certificate, valid for 127.0.0.1,
+// of key by authority.
+func certify(key, authority ssh.Signer) (ssh.Signer, error) {
+	cert := &ssh.Certificate{
+		Key:             key.PublicKey(),
+		CertType:        ssh.HostCert,
+		KeyId:           "server",
+		ValidPrincipals: []string{"127.0.0.1"},
+		ValidBefore:     ssh.CertTimeInfinity,
+	}
+	if err := cert.SignCert(rand.Reader, authority); err != nil {
+		return nil, err
+	}
+	return ssh.NewCertSigner(cert, key)
+}
+
 // newKeyFile makes a key pair, writes path and path.pub, and returns the
 // public half.
 func newKeyFile(path string) (ssh.PublicKey, error) {

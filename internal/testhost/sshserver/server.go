@@ -30,6 +30,8 @@ type Config struct {
 	Noise       string // what the shell's start files print on standard output
 	StderrNoise string // and on standard error
 
+	HostCA ssh.Signer // certifies the server's key; nil: it has no certificate
+
 	Faults Faults // those it starts with
 }
 
@@ -60,6 +62,7 @@ type Server struct {
 	conns   map[net.Conn]bool
 	waiting int // connections that have not authenticated
 	logins  int
+	total   int          // connections that were taken
 	pids    map[int]bool // of commands, which lead process groups
 	serving sync.WaitGroup
 }
@@ -120,6 +123,13 @@ func New(dir string, conf Config) (*Server, error) {
 	s.HostKey = hostSigner.PublicKey()
 	s.sshConf = s.serverConfig(clientKey)
 	s.sshConf.AddHostKey(hostSigner)
+	if conf.HostCA != nil {
+		cert, err := certify(hostSigner, conf.HostCA)
+		if err != nil {
+			return nil, err
+		}
+		s.sshConf.AddHostKey(cert)
+	}
 
 	addr := conf.Addr
 	if !addr.IsValid() {
@@ -155,6 +165,13 @@ func (s *Server) Logins() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logins
+}
+
+// Connections returns how many connections there were, dropped ones too.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
 }
 
 // Cut ends every connection, as a broken network would with the processes
@@ -207,6 +224,7 @@ func (s *Server) admit(c net.Conn) bool {
 	if s.closed {
 		return false
 	}
+	s.total++
 	if s.faults.Drop > 0 {
 		s.faults.Drop--
 		return false
