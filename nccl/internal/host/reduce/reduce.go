@@ -1,0 +1,103 @@
+// Package reduce has the element kernels of the host engine: dst = a ∘ b for every reduction and element type, on bytes in
+// memory. Start with [For].
+//
+// Kernels are plain Go, eight elements to a turn without bounds checks. Integers wrap around. Where one of two floating-point
+// numbers is NaN, Max and Min give the other, as C's fmax and fmin and NCCL do; Go's own would give NaN.
+package reduce
+
+import (
+	"unsafe"
+
+	"github.com/gorun/gorun/nccl/internal/core"
+)
+
+// Func sets dst = a ∘ b, element by element. The three have the same length, of whole elements, and are aligned for them; dst
+// may be a or b.
+type Func func(dst, a, b []byte)
+
+// For returns the kernel of op on elements of type t. That of Avg adds up: [Divide] comes after the last.
+func For(op core.Op, t core.Type) Func {
+	switch t {
+	case core.Int8:
+		return integers[int8](op)
+	case core.Uint8:
+		return integers[uint8](op)
+	case core.Int32:
+		return integers[int32](op)
+	case core.Uint32:
+		return integers[uint32](op)
+	case core.Int64:
+		return integers[int64](op)
+	case core.Uint64:
+		return integers[uint64](op)
+	case core.Float32:
+		return floats[float32](op)
+	default:
+		return floats[float64](op)
+	}
+}
+
+// Divide divides the elements of x, of type t, by n > 0. Integers are truncated toward zero.
+func Divide(t core.Type, x []byte, n int) {
+	switch t {
+	case core.Int8:
+		divide[int8](x, n)
+	case core.Uint8:
+		divide[uint8](x, n)
+	case core.Int32:
+		divide[int32](x, n)
+	case core.Uint32:
+		divide[uint32](x, n)
+	case core.Int64:
+		divide[int64](x, n)
+	case core.Uint64:
+		divide[uint64](x, n)
+	case core.Float32:
+		divide[float32](x, n)
+	default:
+		divide[float64](x, n)
+	}
+}
+
+func integers[T core.Element](op core.Op) Func {
+	switch op {
+	case core.Prod:
+		return prod[T]
+	case core.Max:
+		return maxOf[T]
+	case core.Min:
+		return minOf[T]
+	default:
+		return sum[T]
+	}
+}
+
+func floats[T float32 | float64](op core.Op) Func {
+	switch op {
+	case core.Max:
+		return maxNumber[T]
+	case core.Min:
+		return minNumber[T]
+	default:
+		return integers[T](op)
+	}
+}
+
+// view returns x as elements.
+func view[T core.Element](x []byte) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/int(unsafe.Sizeof(zero)))
+}
+
+// divide works on integers of any width below: n that does not fit T would divide everything to 0.
+func divide[T core.Element](bytes []byte, n int) {
+	d := T(n)
+	x := view[T](bytes)
+	if int(d) != n {
+		clear(x)
+		return
+	}
+	for i := range x {
+		x[i] /= d
+	}
+}
