@@ -216,20 +216,20 @@ func (m *Memory) Get(ctx context.Context, epoch int, key string) ([]byte, error)
 
 // Exchange implements [Backend].
 func (m *Memory) Exchange(ctx context.Context, epoch, rank int, name string, value []byte) ([][]byte, error) {
-	if err := m.Arrive(epoch, rank, name, value); err != nil {
+	if _, err := m.Arrive(epoch, rank, name, value); err != nil {
 		return nil, err
 	}
 	return m.Await(ctx, epoch, rank, name)
 }
 
 // Arrive is the first half of Exchange: it brings rank's value and does not
-// block.
-func (m *Memory) Arrive(epoch, rank int, name string, value []byte) error {
+// block. It tells whether that is news, or the rank has come with it before.
+func (m *Memory) Arrive(epoch, rank int, name string, value []byte) (news bool, err error) {
 	if err := m.check(epoch, rank); err != nil {
-		return err
+		return false, err
 	}
 	if err := CheckValue(name, value); err != nil {
-		return err
+		return false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -237,25 +237,25 @@ func (m *Memory) Arrive(epoch, rank int, name string, value []byte) error {
 	if x == nil {
 		n := len(m.hosts)
 		if err := m.grow(len(name) + 26*n + overhead); err != nil { // 26: slice header and two flags
-			return err
+			return false, err
 		}
 		x = &exchange{values: make([][]byte, n), came: make([]bool, n), served: make([]bool, n), missing: n, whole: make(chan struct{})}
 		m.exchanges[name] = x
 	}
 	if x.came[rank] {
 		if x.served[rank] || !bytes.Equal(x.values[rank], value) {
-			return fmt.Errorf("%w: rank %d has come to %q before", ErrExists, rank, name)
+			return false, fmt.Errorf("%w: rank %d has come to %q before", ErrExists, rank, name)
 		}
-		return nil
+		return false, nil
 	}
 	if err := m.grow(len(value)); err != nil {
-		return err
+		return false, err
 	}
 	x.values[rank], x.came[rank] = bytes.Clone(value), true
 	if x.missing--; x.missing == 0 {
 		close(x.whole)
 	}
-	return nil
+	return true, nil
 }
 
 // Await is the second half of Exchange, for a rank that has arrived.

@@ -1,0 +1,93 @@
+package gossip
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/rendezvous"
+	"github.com/gorun/gorun/rendezvous/internal/codec"
+)
+
+// takeApart reads a message and its records, and writes them again.
+func takeApart(b []byte) ([]byte, error) {
+	var m message
+	c := codec.Reader(b)
+	m.fields(c)
+	if err := c.End(); err != nil {
+		return nil, err
+	}
+	for i := range m.records {
+		r, err := read(m.records[i])
+		if err != nil {
+			return nil, err
+		}
+		if m.records[i], err = write(r); err != nil {
+			return nil, err
+		}
+	}
+	c = codec.Writer(nil)
+	m.fields(c)
+	return c.Written()
+}
+
+func sample(t testing.TB) []byte {
+	m := message{from: 3, heard: true}
+	for _, r := range []record{
+		&value{"key", []byte("value")},
+		&arrivals{"name", []arrival{{1, []byte("one")}, {2, nil}}},
+		&event{[]byte("form")},
+		&unheard{1, 2, "why"},
+	} {
+		b, err := write(r)
+		require.NoError(t, err)
+		m.records = append(m.records, b)
+	}
+	c := codec.Writer(nil)
+	m.fields(c)
+	b, err := c.Written()
+	require.NoError(t, err)
+	return b
+}
+
+// What can be read is written as it was.
+func FuzzMessage(f *testing.F) {
+	f.Add(sample(f))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		again, err := takeApart(b)
+		if err == nil {
+			require.Equal(t, b, again)
+		}
+	})
+}
+
+func TestArrivalsAreSplit(t *testing.T) {
+	var came []arrival
+	for rank := range 5 {
+		came = append(came, arrival{rank, make([]byte, rendezvous.MaxValue/2)})
+	}
+	came = append(came, arrival{5, make([]byte, rendezvous.MaxValue)})
+	next := 0
+	for _, r := range split("name", came) {
+		_, err := write(r)
+		require.NoError(t, err)
+		for _, a := range r.came {
+			require.Equal(t, next, a.rank)
+			next++
+		}
+	}
+	require.Equal(t, len(came), next)
+	require.Empty(t, split("name", nil))
+}
+
+func TestMessageRefused(t *testing.T) {
+	b := sample(t)
+	for i := range b {
+		_, err := takeApart(b[:i])
+		require.Error(t, err)
+	}
+	_, err := takeApart(append(b, 0))
+	require.ErrorContains(t, err, "1 bytes after the message")
+	_, err = read([]byte{99})
+	require.ErrorContains(t, err, "unknown kind of record 99")
+}
