@@ -55,22 +55,28 @@ func (c *command) withProgram(program string) string {
 }
 
 // startHints tells how to name a program that was not found, or how to make a
-// program of it. Where a file of that name lies here tells most.
+// program of a file. What lies here under that name tells most.
 func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	if e.Hint != "" {
 		hints = strings.Split(e.Hint, "\n")
 	}
-	program := c.job.Apps[0].Args[0]
-	info, err := os.Stat(filepath.Join(c.job.Apps[0].Dir, program))
-	if filepath.Base(e.Program) != filepath.Base(program) || err != nil || !info.Mode().IsRegular() {
-		return hints
+	app := c.job.Apps[0]
+	if app.Dir != "" && e.Program == app.Dir {
+		return append(hints, fmt.Sprintf("on %s: mkdir -p %s", e.Host, quoted(app.Dir)))
 	}
+	program := app.Args[0]
+	info, err := os.Stat(filepath.Join(app.Dir, program))
+	here := err == nil && info.Mode().IsRegular()
 	switch bare := !strings.ContainsRune(program, filepath.Separator); {
-	case e.Missing && bare:
+	case e.Missing && bare && here:
 		hints = append(hints, c.withProgram("./"+program))
-	case e.Missing:
+	case e.Missing && here && len(c.job.Hosts) > 0:
 		hints = append(hints, "the file is here; to copy it to the hosts: "+c.withFlags("--stage"))
-	case info.Mode()&0o111 == 0:
+	case e.Missing && bare && len(hints) == 0:
+		hints = append(hints, "where ranks look: gorun sh -c 'echo $PATH'")
+	case e.Missing && len(hints) == 0:
+		hints = append(hints, "where ranks start: gorun pwd; elsewhere: "+c.withFlags("-wd", "DIR"))
+	case !e.Missing && here && info.Mode()&0o111 == 0:
 		hints = append(hints, "chmod +x "+quoted(program))
 	}
 	return hints

@@ -8,6 +8,7 @@
 //	gorun run [flags] program [args…]
 //	gorun version
 //	gorun help
+//	gorun agent      what gorun itself starts on every host
 //
 // The first word that is not a flag is the program, and everything behind it
 // is the program's. The flags are those of Open MPI and of MPICH's Hydra where
@@ -16,7 +17,7 @@
 //
 // # Life of a command
 //
-// main tells verbs apart. [split] cuts the command line into flags and
+// main tells the agent apart and [dispatch] the other verbs. [split] cuts the command line into flags and
 // program and [parse] makes a [command] of them, both without touching the
 // world. [command.run] reads the host lists, hands a [launcher.Job] to
 // [launcher.Run], and reports how it ended. Everything that happens to the job
@@ -24,8 +25,17 @@
 // into words.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/gorun/gorun/launcher/agent"
+)
 
 func main() {
+	// What gorun starts on every host is told apart before anything else: its
+	// start is part of every job's.
+	if len(os.Args) > 1 && os.Args[1] == "agent" {
+		os.Exit(agent.Main(os.Args[2:]))
+	}
 	os.Exit(dispatch(os.Args[1:]))
 }

@@ -10,16 +10,18 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/rankenv"
 )
 
 // rankecho is the ranks' program in scripts. Its first word says what to do:
 //
 //	env [NAME…]          print these variables, or all, sorted
 //	exit STATUS [RANK]   exit with STATUS, if RANK is ours or absent; else with 0
-//	die SIGNAL [RANK]    the same with a signal, which is "KILL"
 //	read                 print standard input line by line, and its end
-//	wait                 print "ready", then the signals that come; QUIT ends
-//	stay                 print "ready" and ignore INT and TERM
+//	wait                 print "ready", and each signal and "ready" again; QUIT ends
+//	world                print the world that the environment tells, if it is consistent
+//	stay                 print "ready", and again at each INT and TERM
 func rankecho() {
 	args := os.Args[1:]
 	rank := os.Getenv("GORUN_RANK")
@@ -46,11 +48,6 @@ func rankecho() {
 			fmt.Fprintf(os.Stderr, "rank %s exits with %d\n", rank, status)
 			os.Exit(status)
 		}
-	case "die":
-		if ours {
-			syscall.Kill(os.Getpid(), unix.SignalNum("SIG"+args[1]))
-			select {} // until the signal has come
-		}
 	case "read":
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			fmt.Printf("%s read %s\n", rank, lines.Text())
@@ -65,10 +62,17 @@ func rankecho() {
 			if s == syscall.SIGQUIT {
 				return
 			}
+			fmt.Println("ready")
 		}
+	case "world":
+		w, err := rankenv.Current()
+		fmt.Printf("%v, error %v\n", w, err)
 	case "stay":
-		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
+		c := make(chan os.Signal, 8)
+		signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
 		fmt.Println("ready")
-		<-make(chan struct{})
+		for range c {
+			fmt.Println("ready")
+		}
 	}
 }

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 // TestMain makes gorun and rankecho commands of the scripts: both are copies
@@ -34,7 +39,8 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
+			"exits":     exits,
+			"signalled": signalled,
 		},
 	})
 }
@@ -57,6 +63,57 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if found != want {
 		ts.Fatalf("expected exit status %d, found %d", want, found)
+	}
+}
+
+// signalled is a script command: "signalled STATUS RANKS SIGNALS… -- program
+// args…" runs a program and requires its exit status. Whenever so many lines
+// "ready" have been printed, it sends the next of SIGNALS, "INT" or "HUP,TERM".
+// What the program prints goes to the files stdout and stderr.
+func signalled(ts *testscript.TestScript, neg bool, args []string) {
+	end := slices.Index(args, "--")
+	if neg || end < 3 {
+		ts.Fatalf("usage: signalled STATUS RANKS SIGNAL… -- program args…")
+	}
+	status, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	ranks, err := strconv.Atoi(args[1])
+	ts.Check(err)
+
+	path, err := exec.LookPath(args[end+1])
+	ts.Check(err)
+	cmd := exec.Command(path, args[end+2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TMPDIR=" + ts.Getenv("TMPDIR")}
+	stderr, err := os.Create(ts.MkAbs("stderr"))
+	ts.Check(err)
+	defer stderr.Close()
+	cmd.Stderr = stderr
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	defer cmd.Process.Kill()
+
+	var printed bytes.Buffer
+	ready, signals := 0, args[2:end]
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		fmt.Fprintln(&printed, lines.Text())
+		if lines.Text() != "ready" {
+			continue
+		}
+		if ready++; ready%ranks != 0 || len(signals) == 0 {
+			continue
+		}
+		for name := range strings.SplitSeq(signals[0], ",") {
+			ts.Check(cmd.Process.Signal(unix.SignalNum("SIG" + name)))
+		}
+		signals = signals[1:]
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("stdout"), printed.Bytes(), 0o666))
+	cmd.Wait() // its error only says that the status is not 0
+	if found := cmd.ProcessState.ExitCode(); found != status {
+		said, _ := os.ReadFile(stderr.Name())
+		ts.Fatalf("expected exit status %d, found %d\n%s%s", status, found, printed.Bytes(), said)
 	}
 }
 
