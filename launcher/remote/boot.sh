@@ -43,11 +43,12 @@ safe() {
 	return 1
 }
 
-# look becomes the program if folder $1 has it.
+# look becomes the program if folder $1 has it. The launcher may close every
+# pipe when it has read the last message, so that is the last we write.
 look() {
 	[ -x "$1/$name" ] && safe "$1" && [ $(wc -c <"$1/$name") -eq "$n" ] || return
-	echo "$m start"
 	echo "$m start" >&2
+	echo "$m start"
 	PATH=$path
 	agent "$1/$name"
 }

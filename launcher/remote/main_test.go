@@ -5,12 +5,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// For what has no event to wait for: within waitFor, looking every poll.
+const (
+	waitFor = 30 * time.Second
+	poll    = 10 * time.Millisecond
+)
 
 // writeFile writes a file below a folder of the test and returns its path.
 func writeFile(t testing.TB, name, text string, mode os.FileMode) string {

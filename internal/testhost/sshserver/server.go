@@ -174,6 +174,14 @@ func (s *Server) Connections() int {
 	return s.total
 }
 
+// Commands returns how many commands are running, those included whose
+// session has ended.
+func (s *Server) Commands() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pids)
+}
+
 // Cut ends every connection, as a broken network would with the processes
 // staying.
 func (s *Server) Cut() {
@@ -237,14 +245,18 @@ func (s *Server) admit(c net.Conn) bool {
 	return true
 }
 
-// loggedIn notes the end of a connection's authentication.
-func (s *Server) loggedIn(ok bool) {
+// authenticated notes the end of a connection's authentication.
+func (s *Server) authenticated() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting--
-	if ok {
-		s.logins++
-	}
+}
+
+// loggedIn counts a login, before the client hears of it.
+func (s *Server) loggedIn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logins++
 }
 
 func (s *Server) forget(c net.Conn) {

@@ -19,6 +19,11 @@ func (s *Server) serverConfig(clientKey ssh.PublicKey) *ssh.ServerConfig {
 	return &ssh.ServerConfig{
 		ServerVersion:  "SSH-2.0-gorun_test",
 		BannerCallback: func(ssh.ConnMetadata) string { return s.conf.Banner },
+		AuthLogCallback: func(_ ssh.ConnMetadata, method string, err error) {
+			if method == "publickey" && err == nil {
+				s.loggedIn()
+			}
+		},
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			f := s.current()
 			wait(f.LoginDelay)
@@ -42,11 +47,11 @@ func wait(d time.Duration) {
 func (s *Server) serve(c net.Conn) {
 	if s.current().Silent {
 		io.Copy(io.Discard, c)
-		s.loggedIn(false)
+		s.authenticated()
 		return
 	}
 	conn, channels, requests, err := ssh.NewServerConn(c, s.sshConf)
-	s.loggedIn(err == nil)
+	s.authenticated()
 	if err != nil {
 		return
 	}
