@@ -90,7 +90,7 @@ type Cluster struct {
 	blackholes map[[2]*Host]bool // routes that discard: from the first to the second
 }
 
-// Start makes a cluster and returns when every sshd listens. The context bounds
+// Start makes a cluster and returns when all hosts can be logged in to. The context bounds
 // only that. The caller must Close the cluster.
 func Start(ctx context.Context, config Config) (_ *Cluster, err error) {
 	if err := config.validate(); err != nil {
@@ -140,13 +140,13 @@ func Start(ctx context.Context, config Config) (_ *Cluster, err error) {
 			return nil, fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
-	if err := c.network.connect(c.all()); err != nil {
-		return nil, err
-	}
 	for _, h := range c.all() {
 		if err := h.awaitReady(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", h.Name, err)
 		}
+	}
+	if err := c.network.connect(c.all()); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

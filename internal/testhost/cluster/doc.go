@@ -16,8 +16,8 @@
 //
 // A host is a process namespace whose first process is this very binary,
 // started again under another name: it mounts, names the host, runs sshd and
-// reaps orphans (boot.go). The file system below the private folders is the
-// machine's own, read-only, so every installed program is there.
+// reaps orphans (first.go). Below the private folders is the machine's own root
+// file system, read-only, so every installed program is there.
 //
 // The hosts hang on a bridge that lives in a network namespace of its own, held
 // by nothing but an open file of this process. No interface, mount, account or

@@ -15,7 +15,8 @@ import (
 	"syscall"
 )
 
-// A Host is one machine of a cluster.
+// A Host is one machine of a cluster. Its methods may be called concurrently, but
+// for those that disturb and heal its link.
 type Host struct {
 	// Name is its host name: head, node1, node2, ….
 	Name string
@@ -118,7 +119,7 @@ func (h *Host) boot() error {
 	return nil
 }
 
-// awaitReady waits until sshd listens, by when everything else is in place.
+// awaitReady waits until sshd listens, by when everything but the link is there.
 func (h *Host) awaitReady(ctx context.Context) (err error) {
 	select {
 	case <-h.log.ready:
