@@ -41,7 +41,7 @@ func findGorun(ctx context.Context, binary, dir string) (string, error) {
 // onThisHost returns the contenders for n ranks here. The first is gorun.
 func onThisHost(ctx context.Context, dir, gorun string, n int) ([]contender, error) {
 	ranks := strconv.Itoa(n)
-	contenders := []contender{{name: "gorun", commands: [][]string{{gorun, "-np", ranks, "true"}}}}
+	contenders := []contender{{name: "gorun", commands: [][]string{{gorun, "-q", "-np", ranks, "true"}}}}
 	if hydra, err := exec.LookPath("mpiexec.hydra"); err == nil {
 		contenders = append(contenders, contender{name: "hydra", commands: [][]string{{hydra, "-n", ranks, "true"}}})
 	} else {
