@@ -52,6 +52,7 @@ func (n *Node) rewire() {
 	if n.leaving {
 		return
 	}
+	n.lookBelow()
 	if !n.gone(n.self) {
 		for _, to := range neighbours(n.self, len(n.conf.Roster), n.gone) {
 			wanted[to] = true

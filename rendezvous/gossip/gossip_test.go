@@ -74,13 +74,7 @@ func start(t testing.TB, hosts []rendezvous.Host, change func(node int, conf *go
 	c := &cluster{star: &star{}}
 	key := make([]byte, 32)
 	rand.Read(key)
-	t.Cleanup(func() {
-		var all sync.WaitGroup
-		for _, node := range c.nodes {
-			all.Go(func() { node.Close() })
-		}
-		all.Wait()
-	})
+	t.Cleanup(c.close)
 	for i := range hosts {
 		conf := &gossip.Config{
 			World:  rankenv.World{Node: i, Nodes: len(hosts), Job: "job"},
@@ -101,6 +95,14 @@ func start(t testing.TB, hosts []rendezvous.Host, change func(node int, conf *go
 		c.star.mu.Unlock()
 	}
 	return c
+}
+
+func (c *cluster) close() {
+	var all sync.WaitGroup
+	for _, node := range c.nodes {
+		all.Go(func() { node.Close() })
+	}
+	all.Wait()
 }
 
 func (c *cluster) meet(t testing.TB) {

@@ -45,14 +45,19 @@ func (l *ledger) claim(record []byte) bool {
 	return true
 }
 
-// enter makes a claimed record one that is passed on.
-func (l *ledger) enter(record []byte, from int) {
-	d := digestOf(record)
+// enter makes claimed records ones that are passed on.
+func (l *ledger) enter(entries ...entry) {
+	if len(entries) == 0 {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entries = append(l.entries, entry{record, from})
-	for i := range l.sum {
-		l.sum[i] ^= d[i]
+	l.entries = append(l.entries, entries...)
+	for _, e := range entries {
+		d := digestOf(e.record)
+		for i := range l.sum {
+			l.sum[i] ^= d[i]
+		}
 	}
 	close(l.grown)
 	l.grown = make(chan struct{})

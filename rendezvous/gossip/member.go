@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -52,8 +53,9 @@ func (n *Node) Members() []Member {
 	return all
 }
 
-// Whole blocks until every host of the roster has joined. If ctx ends first, the
-// error is a *rendezvous.MissingError. It need not be called: values do not wait
+// Whole blocks until every host of the roster has joined. Hosts that are
+// suspected since count. If ctx ends first, the error is a
+// *rendezvous.MissingError. It need not be called: values do not wait
 // for the roster.
 func (n *Node) Whole(ctx context.Context) error {
 	if n.list == nil {
@@ -61,7 +63,7 @@ func (n *Node) Whole(ctx context.Context) error {
 	}
 	for {
 		n.mu.Lock()
-		missing := n.missing()
+		missing := n.missing(present, suspect)
 		changed := n.changed
 		n.mu.Unlock()
 		if missing == nil {
@@ -78,11 +80,11 @@ func (n *Node) Whole(ctx context.Context) error {
 	}
 }
 
-// missing returns who is not present, or nil. n.mu is held.
-func (n *Node) missing() *rendezvous.MissingError {
+// missing returns who is in none of the states, or nil. n.mu is held.
+func (n *Node) missing(states ...state) *rendezvous.MissingError {
 	var missing *rendezvous.MissingError
 	for node, m := range n.members {
-		if m.state == present {
+		if slices.Contains(states, m.state) {
 			continue
 		}
 		if missing == nil {
@@ -137,7 +139,7 @@ func (n *Node) Meet(addrs ...netip.AddrPort) error {
 		seeds = append(seeds, n.names[node]+"/"+addr.String())
 	}
 	n.mu.Unlock()
-	n.net.admit(allowed)
+	n.net.Admit(allowed)
 	if len(seeds) > 0 {
 		n.startJoining(seeds)
 	}
@@ -163,12 +165,13 @@ const (
 	lastRejoin  = 5 * time.Second
 )
 
-// keepJoined visits a seed, and again, while the roster is not whole.
+// keepJoined visits a seed, and again, while hosts are not there: not yet, or no
+// more, so that members which could not hear each other for long meet again.
 func (n *Node) keepJoined(seeds []string) {
 	pause := firstRejoin
 	for {
 		n.mu.Lock()
-		missing, changed := n.missing(), n.changed
+		missing, changed := n.missing(present, left), n.changed
 		n.mu.Unlock()
 		if missing == nil {
 			if !await(n.ctx, nil, changed) {
@@ -344,11 +347,11 @@ func (n *Node) become(node int, now state, kind rendezvous.Kind, change func(*me
 // network is memberlist's Transport and what a Node needs besides.
 type network interface {
 	memberlist.Transport
-	// bound returns the local address.
-	bound() netip.AddrPort
-	// admit sets from which addresses packets and streams are taken, nil: from
+	// Bound returns the local address.
+	Bound() netip.AddrPort
+	// Admit sets from which addresses packets and streams are taken, nil: from
 	// all. Until its first call they wait.
-	admit(map[netip.Addr]bool)
-	// hangUp ends dialing and what was dialed, for good.
-	hangUp()
+	Admit(map[netip.Addr]bool)
+	// HangUp ends dialing and what was dialed, for good.
+	HangUp()
 }

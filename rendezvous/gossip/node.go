@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -63,6 +64,7 @@ type Node struct {
 	heard      map[int]bool // nodes of which a direct message has come
 	warned     map[int]bool // nodes of which unheard has been said
 	opened     map[int]bool // ranks of this host
+	below      map[int]bool // ranks at and below this node in the tree
 	gatherings map[string]*gathering
 }
 
@@ -121,11 +123,11 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 	if n.net, err = listen(bind); err != nil {
 		return nil, err
 	}
-	n.addr = n.net.bound()
+	n.addr = n.net.Bound()
 	if conf.Advertise.Addr().IsValid() {
 		n.addr = conf.Advertise
 		if n.addr.Port() == 0 {
-			n.addr = netip.AddrPortFrom(n.addr.Addr(), n.net.bound().Port())
+			n.addr = netip.AddrPortFrom(n.addr.Addr(), n.net.Bound().Port())
 		}
 	}
 	if n.list, err = memberlist.Create(n.memberlistConfig()); err != nil {
@@ -137,7 +139,7 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 	n.rewire()
 	n.mu.Unlock()
 	if len(conf.Seeds) > 0 {
-		n.net.admit(nil)
+		n.net.Admit(nil)
 		n.startJoining(conf.Seeds)
 	}
 	return n, nil
@@ -306,7 +308,7 @@ func (n *Node) Report(ev rendezvous.Event) error {
 	if err := n.happened(ev); err != nil {
 		return err
 	}
-	n.ledger.enter(b, n.self)
+	n.ledger.enter(entry{b, n.self})
 	return nil
 }
 
@@ -334,7 +336,7 @@ func (n *Node) publish(r record) error {
 		return fmt.Errorf("gossip: %w", err)
 	}
 	if n.ledger.claim(b) {
-		n.ledger.enter(b, n.self)
+		n.ledger.enter(entry{b, n.self})
 	}
 	return nil
 }
@@ -402,7 +404,12 @@ func (n *Node) receive(from int, b []byte, direct bool) error {
 			errs = append(errs, fmt.Errorf("gossip: record of node %d: %w", m.from, err))
 			continue
 		}
-		n.ledger.enter(append([]byte{}, b...), m.from)
+		e := entry{bytes.Clone(b), m.from}
+		if r, ok := r.(*arrivals); ok {
+			n.forward(r, e.record, e.from)
+		} else {
+			n.ledger.enter(e)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -517,7 +524,7 @@ func (n *Node) leave() {
 	}()
 	await(n.ctx, drained, time.After(drainTimeout))
 	n.end()
-	n.net.hangUp()
+	n.net.HangUp()
 	<-drained
 	n.workers.Wait()
 	// Leave first and once: after Shutdown it panics.

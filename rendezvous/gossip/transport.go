@@ -38,7 +38,7 @@ type transport struct {
 
 	ctx     context.Context // ends at Shutdown
 	end     context.CancelFunc
-	dialing context.Context // ends at hangUp
+	dialing context.Context // ends at HangUp
 	stop    context.CancelFunc
 	loops   sync.WaitGroup
 	conns   sync.WaitGroup // accepted
@@ -80,12 +80,12 @@ func listen(bind netip.AddrPort) (network, error) {
 	return nil, fmt.Errorf("gossip: no port of %v is free for TCP and UDP: %w", bind.Addr(), errors.Join(errs...))
 }
 
-func (t *transport) bound() netip.AddrPort {
+func (t *transport) Bound() netip.AddrPort {
 	addr := t.tcp.Addr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
-func (t *transport) admit(allowed map[netip.Addr]bool) {
+func (t *transport) Admit(allowed map[netip.Addr]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.allowed = allowed
@@ -230,7 +230,7 @@ func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packets }
 // which is the one that the other side knows.
 func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: timeout}
-	if local := t.bound().Addr(); !local.IsUnspecified() {
+	if local := t.Bound().Addr(); !local.IsUnspecified() {
 		d.LocalAddr = &net.TCPAddr{IP: local.AsSlice(), Zone: local.Zone()}
 	}
 	conn, err := d.DialContext(t.dialing, "tcp", addr)
@@ -248,7 +248,7 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 // StreamCh implements memberlist.Transport.
 func (t *transport) StreamCh() <-chan net.Conn { return t.streams }
 
-func (t *transport) hangUp() { t.stop() }
+func (t *transport) HangUp() { t.stop() }
 
 // Shutdown implements memberlist.Transport. It returns when nothing of the
 // transport is left.
