@@ -44,10 +44,11 @@ type File struct {
 	Mode int
 }
 
-// FileWanted answers File. Error says why the file cannot be kept; "" is none.
+// FileWanted answers File, and the last FileData. Error says why the file
+// cannot be kept; "" is none.
 type FileWanted struct {
 	Name   string
-	Wanted bool // false: the agent has these bytes already
+	Wanted bool // false: the agent has all its bytes
 	Error  string
 }
 

@@ -1,0 +1,280 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// orphanGrace bounds how long ranks may take to end when nobody waits for
+// them any more.
+const orphanGrace = 2 * time.Second
+
+// agent is one host's part of one job.
+//
+// Three kinds of goroutine work on it: the receiving one, which is run's own
+// and acts on the launcher's messages in order; one for each stream of a rank;
+// and the keeper, which ends the job. run waits for all of them.
+type agent struct {
+	conn   *wire.Conn
+	token  string // names this agent's folders
+	window wire.Window
+	files  store
+
+	nursery *nursery
+	pumps   sync.WaitGroup // one for each stream of a rank
+	wg      sync.WaitGroup // the stdin feeder, the lease, the signals
+	heard   atomic.Int64   // when the launcher was last heard, Unix nanoseconds
+
+	// ctx ends when the launcher is lost: nothing can be sent any more.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	start    *wire.Start
+	services *services // what ranks are offered; nil before Start
+	stdin    *feeder   // of the rank that reads the launcher's; nil: none
+	ooms     oomCounter
+
+	mu      sync.Mutex
+	ranks   []*rank
+	pipes   []*os.File // that pumps read
+	living  int
+	changed chan struct{} // closed and replaced when a rank ends
+	killAt  time.Time     // when KILL follows TERM; zero: the job runs
+	keeper  chan struct{} // closed when the keeper has finished; nil: not started
+	sooner  chan struct{} // tells the keeper that killAt came nearer
+}
+
+// run is the agent below the guardian. It returns when nothing of the job is
+// left on this host.
+func run(token string) error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become a child sub-reaper: %w", err)
+	}
+	stream, err := takeStream()
+	if err != nil {
+		return err
+	}
+	a := &agent{
+		conn:    wire.NewConn(stream),
+		token:   token,
+		files:   store{token: token},
+		nursery: newNursery(),
+		changed: make(chan struct{}),
+		sooner:  make(chan struct{}, 1),
+	}
+	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	a.heard.Store(time.Now().UnixNano())
+
+	catchAll()
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM) // from the kernel, when the guardian dies
+	a.wg.Go(func() { a.watch(term) })
+
+	err = a.conn.Send(hello())
+	if err == nil {
+		err = a.receive()
+	}
+	a.finish(err)
+	if errors.Is(err, io.EOF) || errors.Is(err, errGuardian) || errors.Is(err, errSilence) {
+		return nil // the launcher's end is not an error of this agent
+	}
+	return err
+}
+
+var (
+	errGuardian = errors.New("the guardian is gone")
+	errSilence  = errors.New("nothing was heard from the launcher")
+)
+
+// takeStream moves the launcher's stream away from descriptors 0 and 1, which
+// libraries and children write to without thinking.
+func takeStream() (io.ReadWriteCloser, error) {
+	var s stream
+	for fd, name := range []string{"standard input", "standard output"} {
+		moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err == nil {
+			err = unix.SetNonblock(moved, true) // so that Close ends a blocked read
+		}
+		if err != nil {
+			return nil, fmt.Errorf("take over %s: %w", name, err)
+		}
+		s[fd] = os.NewFile(uintptr(moved), name)
+	}
+	return s, parkStandardStreams()
+}
+
+// stream joins the two halves of the launcher's stream.
+type stream [2]*os.File
+
+func (s stream) Read(p []byte) (int, error)  { return s[0].Read(p) }
+func (s stream) Write(p []byte) (int, error) { return s[1].Write(p) }
+func (s stream) Close() error                { return errors.Join(s[0].Close(), s[1].Close()) }
+
+// catchAll catches every signal that can be, even what was ignored when this
+// process started: exec gives what is caught its default disposition, so that
+// ranks start clean. Nothing is done with them.
+func catchAll() {
+	ignored := make(chan os.Signal, 1)
+	for s := syscall.Signal(1); s < 32; s++ {
+		switch s {
+		case syscall.SIGURG, syscall.SIGCHLD, syscall.SIGPROF: // default is to ignore; the runtime's own
+		default:
+			signal.Notify(ignored, s)
+		}
+	}
+}
+
+// watch gives the launcher up when the guardian dies.
+func (a *agent) watch(term <-chan os.Signal) {
+	select {
+	case <-term:
+		a.lose(errGuardian)
+	case <-a.ctx.Done():
+	}
+}
+
+// lose gives the launcher up: it ends receive, and with it the job here.
+func (a *agent) lose(cause error) {
+	a.cancel(cause)
+	a.conn.Close()
+}
+
+// receive acts on messages until the stream ends, which is the launcher's way
+// to say goodbye as well as its death.
+func (a *agent) receive() error {
+	for {
+		m, err := a.conn.Receive()
+		if err != nil {
+			if cause := context.Cause(a.ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		a.heard.Store(time.Now().UnixNano())
+		if err := a.handle(m); err != nil {
+			return err
+		}
+	}
+}
+
+// handle acts on one message. It must not block on ranks or on the launcher.
+func (a *agent) handle(m wire.Message) error {
+	switch m := m.(type) {
+	case *wire.File:
+		return a.conn.Send(a.files.announce(m))
+	case *wire.FileData:
+		answer, err := a.files.write(m.Data)
+		if err != nil || answer == nil {
+			return err
+		}
+		return a.conn.Send(answer)
+	case *wire.Start:
+		return a.begin(m)
+	case *wire.Meet:
+		return a.services.meet(m.Gossip)
+	case *wire.Relay:
+		return a.services.deliver(m)
+	case *wire.Report:
+		return a.services.report(m)
+	case *wire.Input:
+		a.stdin.feed(m.Data)
+	case *wire.InputEnd:
+		a.stdin.end()
+	case *wire.Signal:
+		a.signal(syscall.Signal(m.Signal))
+	case *wire.Stop:
+		a.stop(syscall.Signal(m.Signal), time.Duration(m.Grace))
+		return a.conn.Send(&wire.Stopping{})
+	case *wire.Credit:
+		a.window.Give(m.Bytes)
+	case *wire.Heartbeat:
+		return a.conn.Send(&wire.Echo{Sent: m.Clock, Clock: time.Now().UnixNano()})
+	case *wire.Echo:
+	default:
+		return fmt.Errorf("unexpected message %T from the launcher", m)
+	}
+	return nil
+}
+
+// begin starts this host's share of the job.
+func (a *agent) begin(m *wire.Start) error {
+	if a.start != nil {
+		return errors.New("the launcher sent Start twice")
+	}
+	if m.Node < 0 || m.Node >= len(m.Hosts) {
+		return fmt.Errorf("the launcher sent node %d of %d", m.Node, len(m.Hosts))
+	}
+	a.start = m
+	a.window.Give(m.Window)
+	a.ooms.begin()
+	if m.Timeout > 0 {
+		a.wg.Go(a.keepLease)
+	}
+	var err error
+	if a.services, err = startServices(a.ctx, a, m); err != nil {
+		return err
+	}
+	if err := a.conn.Send(&wire.Ready{Gossip: a.services.address()}); err != nil {
+		return err
+	}
+	return a.startRanks()
+}
+
+// keepLease beats for the launcher and gives it up after silence.
+func (a *agent) keepLease() {
+	timeout := time.Duration(a.start.Timeout)
+	tick := time.NewTicker(timeout / beats)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			if now.Sub(time.Unix(0, a.heard.Load())) > timeout {
+				a.lose(errSilence)
+				return
+			}
+			if a.conn.Send(&wire.Heartbeat{Clock: now.UnixNano()}) != nil {
+				return
+			}
+		case <-a.ctx.Done():
+			return
+		}
+	}
+}
+
+// beats is how many heartbeats go into the time after which silence counts.
+const beats = 5
+
+// finish ends whatever still runs after the stream has ended with err, and
+// all goroutines.
+func (a *agent) finish(err error) {
+	a.cancel(err)
+	a.conn.Close()
+	grace := orphanGrace
+	if a.start != nil {
+		grace = min(grace, time.Duration(a.start.Grace))
+	}
+	a.stop(syscall.SIGTERM, grace)
+	<-a.keeper
+	a.stdin.close()
+	if a.services != nil {
+		a.services.close()
+	}
+	a.wg.Wait()
+	a.nursery.close()
+	a.files.close()
+	removeFolders(a.token)
+}

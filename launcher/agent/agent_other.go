@@ -1,0 +1,14 @@
+//go:build !linux
+
+package agent
+
+import "errors"
+
+var (
+	errAgentFailed = errors.New("the agent failed")
+	errSystem      = errors.New("agents run on Linux only")
+)
+
+func guard(string) error    { return errSystem }
+func run(string) error      { return errSystem }
+func sweepJob(string) error { return errSystem }

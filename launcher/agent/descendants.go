@@ -1,0 +1,173 @@
+//go:build linux
+
+package agent
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killPatience bounds how long killed processes may take to go: one in an
+// uninterruptible sleep, on a dead file server, stays for ever.
+const killPatience = 2 * time.Second
+
+// killDescendants kills every process below this one, which must be a child
+// sub-reaper, and returns those that did not go.
+func killDescendants() (left []int) {
+	return killAll(descendants)
+}
+
+// killAll kills what list returns until it returns nothing, and returns what
+// did not go in time. Going round meets the race with fork: what was killed
+// forks no more, so every round has fewer parents.
+func killAll(list func() []int) (left []int) {
+	end := time.Now().Add(killPatience)
+	for {
+		left = list()
+		if len(left) == 0 || time.Now().After(end) {
+			return left
+		}
+		for _, pid := range left {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		awaitPIDs(left, end)
+	}
+}
+
+// awaitPIDs blocks until every one of the processes has ended, or till the
+// deadline. A zombie has ended.
+func awaitPIDs(pids []int, deadline time.Time) {
+	var waiting []unix.PollFd
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			defer unix.Close(fd)
+			waiting = append(waiting, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	for len(waiting) > 0 {
+		rest := time.Until(deadline)
+		if rest <= 0 {
+			return
+		}
+		if _, err := unix.Poll(waiting, int(rest/time.Millisecond)+1); err != nil && err != unix.EINTR {
+			return
+		}
+		waiting = slices.DeleteFunc(waiting, func(p unix.PollFd) bool { return p.Revents != 0 })
+	}
+}
+
+// descendants lists the living processes below this one, zombies aside. It
+// must be a child sub-reaper: then a process without children has no
+// descendants, which is the usual case and cheap to see.
+func descendants() []int {
+	if err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err == unix.ECHILD {
+		return nil
+	}
+	children := map[int][]int{}
+	zombie := map[int]bool{}
+	for _, pid := range processes() {
+		ppid, state, ok := parent(pid)
+		if !ok {
+			continue
+		}
+		children[ppid] = append(children[ppid], pid)
+		zombie[pid] = state == 'Z' || state == 'X'
+	}
+	var all []int
+	for queue := []int{os.Getpid()}; len(queue) > 0; queue = queue[1:] {
+		for _, pid := range children[queue[0]] {
+			queue = append(queue, pid)
+			if !zombie[pid] {
+				all = append(all, pid)
+			}
+		}
+	}
+	return all
+}
+
+// processes lists the process ids of this PID namespace.
+func processes() []int {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// parent reads proc(5)'s stat; the name in it may hold anything, so fields
+// count from its last parenthesis.
+func parent(pid int) (ppid int, state byte, ok bool) {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, 0, false
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < 2 {
+		return 0, 0, false
+	}
+	ppid, err = strconv.Atoi(fields[1])
+	return ppid, fields[0][0], err == nil
+}
+
+// marked lists the processes whose environment says that they belong to job.
+// A program can erase its environment, so this is the last way to find it.
+func marked(job string) []int {
+	var pids []int
+	for _, pid := range processes() {
+		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		for entry := range bytes.SplitSeq(b, []byte{0}) {
+			path, found := bytes.CutPrefix(entry, []byte(jobPathVar+"="))
+			if found && onPath(string(path), job) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}
+
+// onPath says whether a GORUN_JOB_PATH, "outer/host:inner/host", goes through
+// job. A sweep of the outer job finds the inner one, never the reverse.
+func onPath(path, job string) bool {
+	return slices.ContainsFunc(strings.Split(path, ":"), func(step string) bool {
+		id, _, _ := strings.Cut(step, "/")
+		return id == job
+	})
+}
+
+// jobPathVar tells a process the jobs it belongs to, outermost first.
+const jobPathVar = "GORUN_JOB_PATH"
+
+// sweepJob kills the processes of a job by their environment, and removes its
+// folders.
+func sweepJob(job string) error {
+	if job == "" {
+		return errors.New("--sweep: expected a job id, found an empty one")
+	}
+	defer sweepFolders(job)
+	if left := killAll(func() []int { return marked(job) }); len(left) > 0 {
+		return fmt.Errorf("processes %v of job %s could not be killed", left, job)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+)
+
+// Main runs the agent command with the arguments after its verb and returns
+// its exit status:
+//
+//	agent --job JOB      guardian and agent, on standard input and output
+//	agent run TOKEN      the agent below the guardian; TOKEN names its folders
+//	agent --sweep JOB    kill and remove what is left of a job on this host
+func Main(args []string) int {
+	var err error
+	switch {
+	case len(args) == 2 && args[0] == "--job":
+		err = guard(args[1])
+	case len(args) == 2 && args[0] == runVerb:
+		err = run(args[1])
+	case len(args) == 2 && args[0] == "--sweep":
+		err = sweepJob(args[1])
+	default:
+		err = fmt.Errorf("expected --job JOB or --sweep JOB, found %q", args)
+	}
+	if err != nil && err != errAgentFailed {
+		fmt.Fprintf(os.Stderr, "gorun agent: %v\n", err)
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// runVerb tells the agent below a guardian from the guardian.
+const runVerb = "run"

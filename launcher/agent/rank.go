@@ -1,0 +1,203 @@
+//go:build linux
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// rank is one process of the job, the leader of its own process group.
+type rank struct {
+	number int
+	pid    int  // 0: not started
+	alive  bool // under agent.mu
+	told   bool // TERM or KILL was sent; under agent.mu
+}
+
+// startRanks starts this host's ranks in order. What cannot work for one of
+// them is found before the first is started.
+func (a *agent) startRanks() error {
+	host := hostEnv(os.Environ())
+	var ready []prepared
+	for i, app := range a.start.Apps {
+		program, problem := a.prepare(i, app, host)
+		if problem != nil {
+			return a.conn.Send(problem)
+		}
+		ready = append(ready, program)
+	}
+	appOf := map[int]int{}
+	for i, app := range a.start.Apps {
+		for _, r := range app.Ranks {
+			appOf[r] = i
+		}
+	}
+	for local, number := range a.start.Hosts[a.start.Node].Ranks {
+		if err := a.startRank(number, local, ready[appOf[number]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepared is a program as it will be started on this host.
+type prepared struct {
+	path string
+	args []string
+	dir  string
+	env  []string // all but what differs from rank to rank
+}
+
+// prepare finds the folder and the program of an app, or says what is wrong.
+func (a *agent) prepare(index int, app wire.App, host map[string]string) (prepared, *wire.NotStarted) {
+	p := prepared{args: app.Args, dir: app.Dir}
+	refuse := func(path string, err error, hint string) (prepared, *wire.NotStarted) {
+		first := -1
+		if ranks := a.start.Hosts[a.start.Node].Ranks; len(ranks) > 0 {
+			first = ranks[0]
+		}
+		return p, &wire.NotStarted{
+			Rank: first, Path: path, Error: reason(err), Hint: hint,
+			Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotInPath),
+		}
+	}
+	if err := folderExists(p.dir); err != nil {
+		if !app.DirHint {
+			return refuse(p.dir, fmt.Errorf("working folder: %w", err), "")
+		}
+		p.dir = host["HOME"]
+		if app.Dir != "" {
+			a.conn.Send(&wire.Notice{Text: fmt.Sprintf("%s has no folder %s; ranks start in %s there",
+				a.start.Hosts[a.start.Node].Name, app.Dir, p.dir)})
+		}
+	}
+	p.env = composeEnv(a.start, host, p.dir)
+	name := app.Args[0]
+	if a.start.Staged && index == 0 {
+		staged := a.files.path(filepath.Base(name))
+		if staged == "" {
+			return refuse(name, errors.New("it was not staged"), "")
+		}
+		p.path = staged
+		return p, nil
+	}
+	path, err := findProgram(name, p.dir, lookupEnv(p.env, "PATH"))
+	if err != nil {
+		hint := ""
+		if errors.Is(err, errNotInPath) && executable(filepath.Join(p.dir, name)) == nil {
+			hint = fmt.Sprintf("%s has a program of that name in %s: write ./%s", a.start.Hosts[a.start.Node].Name, p.dir, name)
+		}
+		return refuse(name, err, hint)
+	}
+	p.path = path
+	return p, nil
+}
+
+// reason drops what the message that carries it says anyway: the path.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+// startRank starts one rank with its streams.
+func (a *agent) startRank(number, local int, p prepared) error {
+	out, err := newPipes(number == a.start.Stdin)
+	if err != nil {
+		return a.conn.Send(&wire.NotStarted{Rank: number, Path: p.path, Error: err.Error(),
+			Hint: "raise the limit of open files (ulimit -n) on the host"})
+	}
+	door, err := a.services.door()
+	if err != nil {
+		out.close()
+		return err
+	}
+	attr := &syscall.ProcAttr{
+		Dir:   p.dir,
+		Env:   append(p.env[:len(p.env):len(p.env)], rankEnv(a, number, local, door != nil)...),
+		Files: []uintptr{uintptr(out.stdin), uintptr(out.stdout), uintptr(out.stderr)},
+		// KILL reaches a rank even if the agent is killed.
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if door != nil {
+		attr.Files = append(attr.Files, door.Fd())
+	}
+	r := &rank{number: number, alive: true}
+	// The rank is on the list before it can end.
+	a.mu.Lock()
+	a.ranks = append(a.ranks, r)
+	a.living++
+	a.mu.Unlock()
+	pid, err := a.nursery.start(p.path, p.args, attr, func(status syscall.WaitStatus) { a.ended(r, status) })
+	out.closeChildSide()
+	if door != nil {
+		door.Close()
+	}
+	if err != nil {
+		out.close()
+		a.forget(r)
+		return a.conn.Send(&wire.NotStarted{Rank: number, Path: p.path, Error: err.Error(),
+			Missing: errors.Is(err, fs.ErrNotExist), Hint: startHint(err)})
+	}
+	a.mu.Lock()
+	r.pid = pid
+	a.mu.Unlock()
+	a.startPump(number, wire.Stdout, out.fromStdout)
+	a.startPump(number, wire.Stderr, out.fromStderr)
+	if out.toStdin != nil {
+		a.stdin = newFeeder(a.conn, out.toStdin)
+		a.wg.Go(a.stdin.run)
+	}
+	return a.conn.Send(&wire.Started{Rank: number, PID: pid})
+}
+
+func startHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return "it is neither a program for this system nor a script that begins with #!"
+	case errors.Is(err, syscall.ENOENT):
+		return "the program is there, but not what its first line (#!) or its dynamic loader names"
+	case errors.Is(err, syscall.E2BIG):
+		return "the arguments and the environment are too long for this system: forward less with --export none and -x"
+	case errors.Is(err, syscall.EAGAIN):
+		return "raise the limit of processes (ulimit -u) on the host"
+	}
+	return ""
+}
+
+// ended records the end of a rank. It runs on the reaping goroutine.
+func (a *agent) ended(r *rank, status syscall.WaitStatus) {
+	now := time.Now()
+	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus(), Clock: now.UnixNano()}
+	if status.Signaled() {
+		m.Code, m.Signal, m.Core = -1, int(status.Signal()), status.CoreDump()
+		m.OOM = status.Signal() == unix.SIGKILL && a.ooms.grew()
+	}
+	a.mu.Lock()
+	m.Told = r.told
+	a.mu.Unlock()
+	a.conn.Send(m) // an error means that the launcher is gone, which receive sees
+	a.forget(r)
+}
+
+// forget takes r from the living.
+func (a *agent) forget(r *rank) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.alive = false
+	a.living--
+	close(a.changed)
+	a.changed = make(chan struct{})
+}

@@ -1,0 +1,157 @@
+//go:build linux
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gorun/gorun/launcher/wire"
+	"github.com/gorun/gorun/rankenv"
+	"github.com/gorun/gorun/rendezvous"
+	"github.com/gorun/gorun/rendezvous/gossip"
+)
+
+// services is what an agent offers its ranks: the job socket, behind it the
+// member of the cluster of hosts that carries the job's values.
+type services struct {
+	agent  *agent
+	node   *gossip.Node
+	socket string // path; "": no folder would hold one, ranks have their doors
+
+	ctx    context.Context // of the servers
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// startServices joins the job's cluster and opens the job socket.
+func startServices(ctx context.Context, a *agent, m *wire.Start) (*services, error) {
+	s := &services{agent: a}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	conf := &gossip.Config{
+		World: rankenv.World{
+			Node: m.Node, Nodes: len(m.Hosts), Host: m.Hosts[m.Node].Name, Job: m.Job, By: rankenv.Gorun,
+		},
+		Key:   m.Key,
+		Relay: relay{a.conn},
+		Log:   slog.New(notices{a.conn}),
+	}
+	for _, h := range m.Hosts {
+		conf.Roster = append(conf.Roster, rendezvous.Host{Name: h.Name, Ranks: h.Ranks})
+	}
+	if addr, err := netip.ParseAddr(m.Hosts[m.Node].Addr); err == nil {
+		conf.Bind = netip.AddrPortFrom(addr, 0)
+	}
+	var err error
+	if s.node, err = gossip.Join(s.ctx, conf); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	s.listen()
+	return s, nil
+}
+
+// listen opens the job socket at a path, for programs that lose their door on
+// the way to the rank.
+func (s *services) listen() {
+	folder, err := makeFolder(s.agent.token, bases(), false)
+	if err == nil {
+		var l net.Listener
+		s.socket = filepath.Join(folder, "s")
+		if l, err = net.Listen("unix", s.socket); err == nil {
+			s.serve(l)
+			return
+		}
+	}
+	s.socket = ""
+	s.agent.conn.Send(&wire.Notice{Text: "no folder can hold the job socket, so programs behind sudo or a container will not find the job: " + err.Error()})
+}
+
+func (s *services) serve(l net.Listener) {
+	s.wg.Go(func() { rendezvous.Serve(s.ctx, l, s.node) })
+}
+
+// door returns a rank's own way to the job, which the caller closes after the
+// fork.
+func (s *services) door() (*os.File, error) {
+	l, rankEnd, err := rendezvous.NewDoor()
+	if err != nil {
+		return nil, err
+	}
+	s.serve(l)
+	return rankEnd, nil
+}
+
+// path is the path of the job socket.
+func (s *services) path() string { return s.socket }
+
+// address is where the other hosts' members reach this one; "" if there are
+// none.
+func (s *services) address() string {
+	if addr := s.node.Addr(); addr.IsValid() {
+		return addr.String()
+	}
+	return ""
+}
+
+// errNoServices refuses what makes sense only after Start.
+var errNoServices = errors.New("the launcher sent a message about the cluster before Start")
+
+// meet tells the member where the others are.
+func (s *services) meet(addrs []string) error {
+	if s == nil {
+		return errNoServices
+	}
+	var seeds []netip.AddrPort
+	for _, a := range addrs {
+		seed, err := netip.ParseAddrPort(a)
+		if err != nil {
+			return err
+		}
+		seeds = append(seeds, seed)
+	}
+	s.node.Meet(seeds...)
+	return nil
+}
+
+// deliver hands on what another host's member sent through the launcher. A
+// malformed message is that member's fault, not a reason to end the job.
+func (s *services) deliver(m *wire.Relay) error {
+	if s == nil {
+		return errNoServices
+	}
+	if err := s.node.Deliver(m.Node, m.Payload); err != nil {
+		s.agent.conn.Send(&wire.Notice{Text: err.Error()})
+	}
+	return nil
+}
+
+// report tells the ranks what the launcher has decided.
+func (s *services) report(m *wire.Report) error {
+	if s == nil {
+		return errNoServices
+	}
+	return s.node.Report(rendezvous.Event{
+		Time: time.Unix(0, m.Clock), Kind: rendezvous.Kind(m.Kind), Host: m.Host, Cause: m.Cause, Ranks: m.Ranks,
+	})
+}
+
+func (s *services) close() {
+	s.cancel()
+	s.wg.Wait()
+	s.node.Close()
+}
+
+// relay carries the member's messages through the launcher.
+type relay struct{ conn *wire.Conn }
+
+func (r relay) Send(_ context.Context, node int, message []byte) error {
+	return r.conn.Send(&wire.Relay{Node: node, Payload: message})
+}

@@ -1,0 +1,48 @@
+package launcher
+
+import (
+	"fmt"
+	"time"
+)
+
+// Event is one thing that happened to a job. Fields that do not apply are
+// zero, Rank is -1.
+type Event struct {
+	Time    time.Time
+	Kind    Kind
+	Rank    int
+	Host    string
+	Message string
+	Exit    *RankExit
+}
+
+// Kind says what an event is about.
+type Kind string
+
+// The kinds of event.
+const (
+	HostReached Kind = "host-reached"
+	HostFailed  Kind = "host-failed"
+	HostLost    Kind = "host-lost"
+	Placed      Kind = "placed"
+	RankStarted Kind = "rank-started"
+	RankExited  Kind = "rank-exited"
+	Stopping    Kind = "stopping"
+	Ended       Kind = "ended"
+	Warning     Kind = "warning"
+)
+
+// String returns the event as one line for people.
+func (e Event) String() string {
+	s := string(e.Kind)
+	if e.Host != "" {
+		s += " " + e.Host
+	}
+	if e.Rank >= 0 {
+		s += fmt.Sprintf(" rank %d", e.Rank)
+	}
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	return s
+}

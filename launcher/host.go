@@ -1,0 +1,137 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/launcher/remote"
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// host is one host of the job and the connection to its agent.
+type host struct {
+	entry hostfiles.Host
+	name  string // in the plan; of two entries with one name the second has its port in it
+	node  int    // index in the plan
+	local bool
+
+	stream remote.Stream
+	conn   *wire.Conn
+	hello  *wire.Hello
+	stderr *excerpt // the last that the agent or the remote shell said
+
+	reached, source netip.Addr // ends of its SSH connection; zero: none
+
+	heard   atomic.Int64 // when a message came last, Unix nanoseconds
+	reading sync.WaitGroup
+
+	mu    sync.Mutex
+	clock clock
+
+	// Under the supervisor.
+	stopping bool // it acknowledged Stop
+	done     bool // nothing is left there
+	lost     error
+	ready    bool
+	gossip   string
+}
+
+// ended says whether no more will come from the host.
+func (h *host) ended() bool { return h.done || h.lost != nil }
+
+// checkHello refuses an agent that speaks another protocol.
+func checkHello(m wire.Message) (*wire.Hello, error) {
+	hello, ok := m.(*wire.Hello)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("expected the agent's hello, found %T", m)
+	case hello.Magic != wire.Magic:
+		return nil, fmt.Errorf("expected an agent of gorun, found something that begins with %q", hello.Magic)
+	case hello.Table != wire.TableHash():
+		return nil, fmt.Errorf("the agent there is of another version of gorun: its protocol is %s (%s), this one's %s",
+			hello.Table, hello.Version, wire.TableHash())
+	}
+	return hello, nil
+}
+
+// close ends the connection after the agent has nothing more to do, and waits
+// for the agent, but not for long: a host that is cut off must not hold up the
+// others.
+func (h *host) close() {
+	if h.stream == nil {
+		return
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if h.conn != nil {
+			h.conn.Drain()
+		}
+		h.stream.CloseWrite()
+		h.stream.Wait()
+	}()
+	timer := time.NewTimer(goodbye)
+	defer timer.Stop()
+	select {
+	case <-gone:
+	case <-timer.C:
+		if l, ok := h.stream.(*remote.Local); ok {
+			l.Kill() // no network between us, so it hangs
+		}
+	}
+	if h.conn != nil {
+		h.conn.Close()
+	} else {
+		h.stream.Close()
+	}
+	h.reading.Wait()
+	<-gone
+}
+
+// goodbye bounds how long an agent may take to leave when its work is done.
+const goodbye = 2 * time.Second
+
+// excerpt keeps the last bytes written to it, for error messages.
+type excerpt struct {
+	mu   sync.Mutex
+	last []byte
+	also io.Writer // nil: nobody else
+}
+
+const excerptSize = 2 << 10
+
+func (e *excerpt) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = append(e.last, p...)
+	if over := len(e.last) - excerptSize; over > 0 {
+		e.last = append(e.last[:0], e.last[over:]...)
+	}
+	if e.also != nil {
+		e.also.Write(p)
+	}
+	return len(p), nil
+}
+
+func (e *excerpt) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return string(e.last)
+}
+
+// streamError says why a stream ended that should not have.
+func streamError(h *host, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the agent's stream was closed: the agent was killed, or the connection to its host broke")
+	}
+	if said := h.stderr.String(); said != "" {
+		err = fmt.Errorf("%w; it said last:\n%s", err, said)
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package launcher
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/rankenv"
+)
+
+// Job is what to run. Only Apps is required. [Run] does not change it.
+type Job struct {
+	Apps      []App            // the program; several are refused for now
+	Hosts     []hostfiles.Host // nil: this host
+	Placement placement.Policy
+	Env       Env
+	Streams   Streams
+	Limits    Limits
+
+	Stage bool     // copy the program to the hosts, by content hash
+	Files []string // copied to the hosts too, into the folder of the staged program
+
+	// Local is "auto", the default, which starts the agent of an entry that
+	// means this host as a child, or "never", which logs in even there.
+	Local string
+	SSH   SSH
+	// Agent is the path of the gorun binary that serves as agent; "" is this
+	// process's own executable, which is right only for the gorun command.
+	Agent string
+
+	Signals <-chan os.Signal // INT, TERM and HUP end the job, others go to every rank's process group; nil: none
+	Events  func(Event)      // called in order, one at a time; it may slow the job, it misses nothing; nil: none
+	Log     *slog.Logger     // what the remote shells print and similar detail; nil: silent
+}
+
+// App is one program of a job.
+type App struct {
+	Args  []string // Args[0] is the program: a path, or a name looked up in the rank's PATH
+	Ranks int      // 0: one per slot; with no hosts, 1
+	Dir   string   // working folder, which must exist on every host; "": the launcher's where it exists, else the home
+}
+
+// Env is what ranks inherit beside the variables that tell them their place.
+type Env struct {
+	Export string   // all, listed, none; "": all. "all" leaves out what belongs to a login
+	Pass   []string // names or patterns such as "HF_*" of the launcher's environment
+	Set    []string // "NAME=value"
+	// Compat is whose variables ranks get beside gorun's own; nil: every
+	// launcher's that has nothing to serve behind its variables.
+	Compat []rankenv.Launcher
+}
+
+// Streams connects the ranks' standard streams. Output comes in whole lines
+// with its bytes unchanged; a slow Writer slows the ranks.
+type Streams struct {
+	Stdin          io.Reader // goes to rank 0; nil: end of file
+	Stdout, Stderr io.Writer // not written to at the same time; nil: discarded
+	Tag            string    // before each line, "{host}:{rank}| "; "": nothing
+}
+
+// Limits bounds the job in time. 0 is the default and a negative value none.
+type Limits struct {
+	Run   time.Duration // of the whole job; default none
+	Start time.Duration // until all agents have answered, uploads not counted; default 60 s
+	Grace time.Duration // from TERM to KILL; default 10 s
+	Node  time.Duration // silence after which a host counts as lost; default 15 s
+}
+
+// SSH says how to log in, as ssh's flags do.
+type SSH struct {
+	Port              int    // -p, where the host does not say
+	Key               string // -i
+	Config            string // -F: an ssh_config; "": the user's and the system's; "none": neither
+	AcceptNewHostKeys bool   // store the key of a host that is not known yet
+
+	// Prompt asks the user for the passphrase of an encrypted key without
+	// echo; nil: such keys work through the signing agent only.
+	Prompt func(ctx context.Context, host, question string) ([]byte, error)
+}
+
+// The limits in force.
+func (l Limits) start() time.Duration { return limit(l.Start, 60*time.Second) }
+func (l Limits) grace() time.Duration { return limit(l.Grace, 10*time.Second) }
+func (l Limits) node() time.Duration  { return limit(l.Node, 15*time.Second) }
+
+func limit(set, usual time.Duration) time.Duration {
+	switch {
+	case set == 0:
+		return usual
+	case set < 0:
+		return 0
+	}
+	return set
+}

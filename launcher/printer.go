@@ -1,0 +1,231 @@
+package launcher
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/gorun/gorun/launcher/stdio"
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// outputPool is how many bytes of output may be on their way in the whole
+// job, and minWindow what each host may have at least.
+const (
+	outputPool = 32 << 20
+	minWindow  = 16 << 10
+)
+
+// hostWindow is one host's share of the pool.
+func hostWindow(hosts int) int64 { return max(minWindow, outputPool/int64(hosts)) }
+
+// printer writes what ranks print. Readers of agents hand it output and never
+// wait for it: what it holds is bounded by the credit that the agents have. It
+// gives the credit back when the writers took the bytes.
+type printer struct {
+	merger  *stdio.Merger
+	writers [2]io.Writer // by stdio.Stream
+	window  int64        // of a host
+	failed  func(error)  // told of a writer's first error
+	broken  [2]bool      // streams whose writer failed; their output is dropped
+
+	done chan struct{} // closed when everything is written, or given up
+	once sync.Once     // closes done
+
+	more chan struct{} // has an element when items or closed changed
+
+	mu        sync.Mutex
+	items     []printItem
+	closed    bool
+	abandoned bool
+
+	tails []stdio.Tail // of standard error, by rank; under mu
+	owed  map[*host]int64
+}
+
+// printItem is output of a rank, or the end of a stream.
+type printItem struct {
+	from   *host
+	output *wire.Output
+	end    *wire.OutputEnd
+}
+
+func newPrinter(conf stdio.Config, s Streams, window int64, failed func(error)) *printer {
+	p := &printer{
+		merger:  stdio.NewMerger(conf),
+		writers: [2]io.Writer{stdio.Stdout: s.Stdout, stdio.Stderr: s.Stderr},
+		window:  window,
+		failed:  failed,
+		done:    make(chan struct{}),
+		more:    make(chan struct{}, 1),
+		tails:   make([]stdio.Tail, len(conf.Hosts)),
+		owed:    map[*host]int64{},
+	}
+	for i, w := range p.writers {
+		if w == nil {
+			p.writers[i] = io.Discard
+		}
+	}
+	go p.run()
+	return p
+}
+
+// add hands over an item. It does not block.
+func (p *printer) add(item printItem) {
+	p.mu.Lock()
+	if o := item.output; o != nil && o.Stream == wire.Stderr {
+		p.tails[o.Rank].Write(o.Data)
+	}
+	abandoned := p.abandoned
+	if !abandoned {
+		p.items = append(p.items, item)
+	}
+	p.mu.Unlock()
+	if abandoned {
+		item.drop()
+		return
+	}
+	p.wake()
+}
+
+func (p *printer) wake() {
+	select {
+	case p.more <- struct{}{}:
+	default:
+	}
+}
+
+// tail returns the last lines of a rank's standard error.
+func (p *printer) tail(rank int) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]byte(nil), p.tails[rank].Bytes()...)
+}
+
+// close ends the printer after what it was handed; then done is closed.
+func (p *printer) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.wake()
+}
+
+// abandon gives up the output that nobody takes. A writer that blocks keeps
+// its goroutine until it returns.
+func (p *printer) abandon() {
+	p.mu.Lock()
+	items := p.items
+	p.items, p.abandoned = nil, true
+	p.mu.Unlock()
+	for _, item := range items {
+		item.drop()
+	}
+	p.wake()
+	if p.closed {
+		p.once.Do(func() { close(p.done) })
+	}
+}
+
+// drop gives back the credit and the memory of output that is not printed.
+func (i printItem) drop() {
+	if i.output != nil {
+		i.from.conn.Send(&wire.Credit{Bytes: int64(len(i.output.Data))})
+		i.output.Release()
+	}
+}
+
+func (p *printer) run() {
+	defer p.once.Do(func() { close(p.done) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		p.mu.Lock()
+		items, closed := p.items, p.closed
+		p.items = nil
+		p.mu.Unlock()
+		for _, item := range items {
+			p.print(item)
+		}
+		if at := p.merger.Deadline(); !at.IsZero() && !time.Now().Before(at) {
+			p.write(p.merger.Flush(time.Now()))
+		}
+		p.settle()
+		if closed && len(items) == 0 {
+			return
+		}
+		if len(items) > 0 {
+			continue
+		}
+		var due <-chan time.Time
+		if at := p.merger.Deadline(); !at.IsZero() {
+			timer.Reset(time.Until(at))
+			due = timer.C
+		}
+		select {
+		case <-p.more:
+		case <-due:
+		}
+	}
+}
+
+func (p *printer) print(item printItem) {
+	if item.end != nil {
+		p.write(p.merger.Close(item.end.Rank, mergerStream(item.end.Stream)))
+		return
+	}
+	o := item.output
+	p.write(p.merger.Add(time.Now(), stdio.Chunk{
+		Rank: o.Rank, Stream: mergerStream(o.Stream), Time: o.Time, Data: o.Data,
+	}))
+	p.owed[item.from] += int64(len(o.Data))
+	if p.owed[item.from] >= p.window/4 {
+		p.pay(item.from)
+	}
+	o.Release()
+}
+
+// settle gives back all credit, when there is nothing to do for now.
+func (p *printer) settle() {
+	for h := range p.owed {
+		p.pay(h)
+	}
+}
+
+func (p *printer) pay(h *host) {
+	h.conn.Send(&wire.Credit{Bytes: p.owed[h]}) // an error means that the host is lost, which its reader sees
+	delete(p.owed, h)
+}
+
+func (p *printer) write(pieces []stdio.Piece) {
+	for _, piece := range pieces {
+		if p.broken[piece.Stream] {
+			continue
+		}
+		if _, err := p.writers[piece.Stream].Write(piece.Data); err != nil {
+			p.broken[piece.Stream] = true
+			p.failed(err)
+		}
+	}
+}
+
+func mergerStream(s wire.Stream) stdio.Stream {
+	if s == wire.Stderr {
+		return stdio.Stderr
+	}
+	return stdio.Stdout
+}
+
+// sameFile says whether two writers end in one place, such as a terminal.
+func sameFile(a, b io.Writer) bool {
+	type file interface{ Stat() (os.FileInfo, error) }
+	f, ok := a.(file)
+	g, also := b.(file)
+	if !ok || !also {
+		return false
+	}
+	fi, err := f.Stat()
+	gi, err2 := g.Stat()
+	return errors.Join(err, err2) == nil && os.SameFile(fi, gi)
+}

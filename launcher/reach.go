@@ -1,0 +1,225 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/launcher/remote"
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// reacher starts agents.
+type reacher struct {
+	job     *Job
+	id      string         // of the job
+	dialer  *remote.Dialer // nil: all hosts are local
+	program *remote.Program
+	path    string // of the agent's program on this host
+	files   []stagedFile
+	log     *slog.Logger
+}
+
+// newReacher prepares to reach hosts. It fails before anything is started.
+func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
+	r := &reacher{job: job, id: id, log: job.Log}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if r.path = job.Agent; r.path == "" {
+		if r.path, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find the agent's program: %w", err)
+		}
+	}
+	if r.program, err = remote.NewProgram(job.Agent); err != nil {
+		return nil, err
+	}
+	if r.files, err = stagedFiles(job); err != nil {
+		return nil, err
+	}
+	for _, h := range hosts {
+		if !r.isLocal(h) {
+			r.dialer, err = remote.NewDialer(remote.SSH{
+				Port: job.SSH.Port, Key: job.SSH.Key, Config: job.SSH.Config,
+				AcceptNewHostKeys: job.SSH.AcceptNewHostKeys,
+				Prompt:            job.SSH.Prompt,
+				Log:               r.log,
+			})
+			if err != nil {
+				return nil, &PlanError{[]error{err}}
+			}
+			break
+		}
+	}
+	return r, nil
+}
+
+func (r *reacher) close() {
+	if r.dialer != nil {
+		r.dialer.Close()
+	}
+}
+
+func (r *reacher) isLocal(h hostfiles.Host) bool {
+	return r.job.Local != "never" && remote.IsLocal(h)
+}
+
+// reachAll starts the agents of all hosts at once and blocks until they have
+// said hello and have their files. If one cannot be reached, none is kept, and
+// the error joins a *HostError for each that failed by itself.
+func (r *reacher) reachAll(ctx context.Context, hosts []*host, event func(Event)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	failed := make([]error, len(hosts))
+	var mu sync.Mutex // one event at a time
+	var giveUp sync.Once
+	for i, h := range hosts {
+		wg.Go(func() {
+			err := r.reach(ctx, h)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				event(Event{Kind: HostReached, Host: h.name, Rank: -1})
+				return
+			}
+			if ctx.Err() != nil {
+				return // not its own failure
+			}
+			failed[i] = hostError(h, err)
+			event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: err.Error()})
+			giveUp.Do(func() { time.AfterFunc(othersPatience, func() { cancel(errHostFailed) }) })
+		})
+	}
+	wg.Wait()
+	err := errors.Join(failed...)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		for _, h := range hosts {
+			h.close()
+		}
+	}
+	return err
+}
+
+// othersPatience is how long hosts may still fail by themselves after one has:
+// who mistyped three names wants to hear of all.
+const othersPatience = 500 * time.Millisecond
+
+// errHostFailed ends the attempts to reach the other hosts.
+var errHostFailed = errors.New("another host could not be reached")
+
+// errStartTimeout ends the attempt to reach one host.
+var errStartTimeout = errors.New("no answer within --start-timeout")
+
+// reach starts the agent of one host and waits for its hello.
+func (r *reacher) reach(ctx context.Context, h *host) (err error) {
+	ctx, limit := newStartLimit(ctx, r.job.Limits.start())
+	defer limit.end()
+	h.stderr = &excerpt{}
+	defer func() {
+		if err != nil && context.Cause(ctx) == errStartTimeout {
+			err = errStartTimeout
+		}
+	}()
+	if err := r.connect(ctx, h, limit); err != nil {
+		return err
+	}
+	h.conn = wire.NewConn(h.stream)
+	defer context.AfterFunc(ctx, func() { h.conn.Close() })()
+	m, err := h.conn.Receive()
+	if err != nil {
+		return streamError(h, err)
+	}
+	if h.hello, err = checkHello(m); err != nil {
+		return err
+	}
+	limit.pause()
+	return sendFiles(h.conn, r.files)
+}
+
+// connect opens the stream to the agent.
+func (r *reacher) connect(ctx context.Context, h *host, limit *startLimit) error {
+	if h.local {
+		l, err := remote.StartLocal([]string{r.path, "agent", "--job", r.id}, h.stderr)
+		if err == nil {
+			h.stream = l
+		}
+		return err
+	}
+	c, err := r.dialer.Dial(ctx, h.entry)
+	if err != nil {
+		return err
+	}
+	h.reached, h.source = c.RemoteAddr().Addr(), c.LocalAddr().Addr()
+	stream, err := c.StartAgent(ctx, r.program, remote.Start{
+		Args: []string{"agent", "--job", r.id}, Stderr: h.stderr, Log: r.log,
+		Uploading: func() func() { limit.pause(); return limit.resume },
+	})
+	if err != nil {
+		return err
+	}
+	h.stream = stream
+	return nil
+}
+
+// hostError gives an error the host and, for people, the step.
+func hostError(h *host, err error) error {
+	step := "agent"
+	var r *remote.Error
+	if errors.As(err, &r) {
+		step, err = string(r.Step), r.Err
+	}
+	return &HostError{Host: h.name, Step: step, Err: err}
+}
+
+// startLimit bounds the time until an agent answers, uploads not counted.
+type startLimit struct {
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	timer *time.Timer // nil: no limit
+	rest  time.Duration
+	since time.Time
+}
+
+func newStartLimit(ctx context.Context, d time.Duration) (context.Context, *startLimit) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l := &startLimit{cancel: cancel, rest: d, since: time.Now()}
+	if d > 0 {
+		l.timer = time.AfterFunc(d, func() { cancel(errStartTimeout) })
+	}
+	return ctx, l
+}
+
+// pause stops the clock.
+func (l *startLimit) pause() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil && l.timer.Stop() {
+		l.rest -= time.Since(l.since)
+	}
+}
+
+// resume lets it go on.
+func (l *startLimit) resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil {
+		l.since = time.Now()
+		l.timer.Reset(l.rest)
+	}
+}
+
+func (l *startLimit) end() {
+	l.pause()
+	l.cancel(nil)
+}

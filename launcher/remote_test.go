@@ -1,0 +1,263 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/internal/testhost/sshserver"
+)
+
+func TestRanksOnSeveralHosts(t *testing.T) {
+	job, _ := hosts(t, []int{2, 3}, `echo $GORUN_RANK $GORUN_LOCAL_RANK $GORUN_LOCAL_SIZE $GORUN_NODE $GORUN_NODES $GORUN_HOST $GORUN_ADDR ${GORUN_MASTER%:*} $MASTER_ADDR`)
+	o := run(t, job)
+	require.NoError(t, o.err, o.stderr)
+	got := lines(o.stdout)
+	slices.Sort(got)
+	require.Equal(t, []string{
+		"0 0 2 0 2 127.0.0.2 127.0.0.2 127.0.0.2 127.0.0.2",
+		"1 1 2 0 2 127.0.0.2 127.0.0.2 127.0.0.2 127.0.0.2",
+		"2 0 3 1 2 127.0.0.3 127.0.0.3 127.0.0.2 127.0.0.2",
+		"3 1 3 1 2 127.0.0.3 127.0.0.3 127.0.0.2 127.0.0.2",
+		"4 2 3 1 2 127.0.0.3 127.0.0.3 127.0.0.2 127.0.0.2",
+	}, got)
+}
+
+func TestHostsWithoutRanksAreNotLoggedInTo(t *testing.T) {
+	job, servers := hosts(t, []int{2, 2}, `exit 0`)
+	job.Apps[0].Ranks = 2
+	require.NoError(t, run(t, job).err)
+	require.Equal(t, 1, servers[0].Logins())
+	require.Zero(t, servers[1].Logins())
+}
+
+func TestLocalAndRemoteRanksInOneJob(t *testing.T) {
+	job, _ := hosts(t, []int{1}, `echo $GORUN_RANK $GORUN_HOST`)
+	job.Hosts = append(job.Hosts, local(1))
+	o := run(t, job)
+	require.NoError(t, o.err)
+	require.ElementsMatch(t, []string{"0 127.0.0.2", "1 localhost"}, lines(o.stdout))
+}
+
+func TestLocalNeverLogsInEvenHere(t *testing.T) {
+	job, servers := hosts(t, []int{1}, `echo $HOME`)
+	job.Local = "never"
+	o := run(t, job)
+	require.NoError(t, o.err)
+	require.Equal(t, servers[0].Home+"\n", o.stdout)
+}
+
+func TestArgumentsAndEnvironmentArriveUnchanged(t *testing.T) {
+	args := []string{"1   2   3", "", "a\nb", `"q" $HOME * ; & | \`, "ünï", strings.Repeat("x", 100<<10), "\xff\x01"}
+	job, _ := hosts(t, []int{1}, "")
+	job.Apps[0].Args = append([]string{"/bin/sh", "-c", `for a; do printf "[%s]" "$a"; done; printf "<%s>" "$V"`, "sh"}, args...)
+	value := "l1\nl2 {\"a\": \"b\"} =x= " + strings.Repeat("y", 64<<10)
+	job.Env.Set = []string{"V=" + value}
+	want := ""
+	for _, a := range args {
+		want += "[" + a + "]"
+	}
+	o := run(t, job)
+	require.NoError(t, o.err, o.stderr)
+	require.Equal(t, want+"<"+value+">", o.stdout)
+}
+
+func TestStagedProgramFindsItsFilesBesideIt(t *testing.T) {
+	dir := t.TempDir()
+	program, data := filepath.Join(dir, "program"), filepath.Join(dir, "data.bin")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nwc -c < $(dirname $0)/data.bin; cat $(dirname $0)/empty\n"), 0o755))
+	require.NoError(t, os.WriteFile(data, make([]byte, 300_000), 0o644))
+	empty := filepath.Join(dir, "empty")
+	require.NoError(t, os.WriteFile(empty, nil, 0o644))
+	job, servers := hosts(t, []int{1, 1}, "")
+	job.Apps[0].Args = []string{program}
+	job.Stage, job.Files = true, []string{data, empty}
+	for range 2 { // the second time from what the first has left in the cache
+		o := run(t, job)
+		require.NoError(t, o.err, o.stderr)
+		require.Equal(t, "300000\n300000\n", o.stdout)
+		job.Streams.Stdout = nil
+	}
+	for _, s := range servers {
+		left, err := filepath.Glob(filepath.Join(s.Home, ".cache/gorun/job-*"))
+		require.NoError(t, err)
+		require.Empty(t, left)
+		kept, err := filepath.Glob(filepath.Join(s.Home, ".cache/gorun/files/*"))
+		require.NoError(t, err)
+		require.Len(t, kept, 3)
+	}
+}
+
+func TestAMissingFolderNamesHostAndPath(t *testing.T) {
+	dir := t.TempDir()
+	job, _ := hosts(t, []int{1, 1}, `pwd`)
+	job.Apps[0].Dir = filepath.Join(dir, "gone")
+	o := run(t, job)
+	require.ErrorContains(t, o.err, "127.0.0.")
+	require.ErrorContains(t, o.err, job.Apps[0].Dir)
+
+	// The launcher's own folder is only a proposal.
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	job, servers := hosts(t, []int{1}, `pwd`)
+	require.NoError(t, os.Remove(here))
+	o = run(t, job)
+	require.NoError(t, o.err, o.stderr)
+	require.Equal(t, servers[0].Home+"\n", o.stdout)
+}
+
+func TestHostsThatCannotBeReached(t *testing.T) {
+	for name, c := range map[string]struct {
+		break_ func(*Job, *sshserver.Server)
+		step   string
+		want   string
+	}{
+		"nobody listens": {func(j *Job, s *sshserver.Server) { s.Close() }, "dial", "refused"},
+		"an unknown host key": {func(j *Job, s *sshserver.Server) { s.ForgetKnownHosts() },
+			"login", "--accept-new-host-keys"},
+		"a changed host key": {func(j *Job, s *sshserver.Server) { s.ForgeKnownHosts() }, "login", "changed"},
+		"a key that is not let in": {func(j *Job, s *sshserver.Server) { s.Set(sshserver.Faults{RejectKeys: true}) },
+			"login", "authenticat"},
+		"a server that says nothing": {func(j *Job, s *sshserver.Server) {
+			s.Set(sshserver.Faults{Silent: true})
+			j.Limits.Start = 300 * time.Millisecond
+		}, "agent", "--start-timeout"},
+		"no commands": {func(j *Job, s *sshserver.Server) { s.Set(sshserver.Faults{RefuseExec: true}) }, "agent", "command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, servers := hosts(t, []int{1, 1, 1}, `exit 0`)
+			c.break_(job, servers[1])
+			o := run(t, job)
+			require.Equal(t, StatusFailed, o.Status)
+			var host *HostError
+			require.ErrorAs(t, o.err, &host)
+			require.Equal(t, "127.0.0.3", host.Host)
+			require.Equal(t, c.step, host.Step, "%v", host)
+			require.ErrorContains(t, o.err, c.want)
+			require.Empty(t, o.Ranks, "nothing was started")
+		})
+	}
+}
+
+func TestAnAgentOfAnotherVersionIsRefused(t *testing.T) {
+	old := filepath.Join(t.TempDir(), "gorun")
+	// Its hello has the magic and another table: type, length, "gorun-wire",
+	// "0123456789abcdef", then the other fields empty.
+	script := `#!/bin/sh
+printf '\000\000\000\000\045\012gorun-wire\0200123456789abcdef\000\000\000\000\000\000\000\000\000'
+cat > /dev/null
+`
+	require.NoError(t, os.WriteFile(old, []byte(script), 0o755))
+	job := sh(1, `exit 0`)
+	job.Agent = old
+	o := run(t, job)
+	require.ErrorContains(t, o.err, "another version")
+	require.Equal(t, StatusFailed, o.Status)
+}
+
+// What must be gone after somebody was killed: a rank's shell and the program
+// below it.
+const tree = `sh -c 'echo $$ >> %[1]s; while :; do sleep 0.1; done' & echo $$ >> %[1]s; wait`
+
+func requireDead(t *testing.T, pids []int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return !slices.ContainsFunc(pids, alive)
+	}, 5*time.Second, 5*time.Millisecond, "of %v", pids)
+}
+
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(b), ") Z ")
+}
+
+// agentsOf lists the processes of a job's agents and guardians, by their role.
+func agentsOf(t *testing.T, job string) (guardians, agents []int) {
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		args := strings.Split(string(b), "\x00")
+		var pid int
+		if _, scanned := fmt.Sscanf(path, "/proc/%d/cmdline", &pid); err != nil || scanned != nil || len(args) < 4 || args[1] != "agent" {
+			continue
+		}
+		switch {
+		case args[2] == "--job" && args[3] == job:
+			guardians = append(guardians, pid)
+		case args[2] == "run" && strings.HasPrefix(args[3], "job-"+job+"-"):
+			agents = append(agents, pid)
+		}
+	}
+	return guardians, agents
+}
+
+func TestKill(t *testing.T) {
+	for name, c := range map[string]struct {
+		kill func(t *testing.T, job string, pids []int, servers []*sshserver.Server)
+		want func(t *testing.T, o outcome)
+	}{
+		"an agent": {func(t *testing.T, job string, _ []int, _ []*sshserver.Server) {
+			_, agents := agentsOf(t, job)
+			require.Len(t, agents, 2)
+			require.NoError(t, syscall.Kill(agents[1], syscall.SIGKILL))
+		}, wantHostLost},
+		"an agent and its guardian": {func(t *testing.T, job string, _ []int, _ []*sshserver.Server) {
+			guardians, agents := agentsOf(t, job)
+			require.Len(t, guardians, 2)
+			for _, pid := range slices.Concat(guardians, agents) {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}, wantHostLost},
+		"a guardian": {func(t *testing.T, job string, _ []int, _ []*sshserver.Server) {
+			guardians, _ := agentsOf(t, job)
+			require.NoError(t, syscall.Kill(guardians[0], syscall.SIGKILL))
+		}, wantHostLost},
+		"an SSH connection": {func(t *testing.T, _ string, _ []int, servers []*sshserver.Server) {
+			servers[1].Cut()
+		}, wantHostLost},
+		"a rank": {func(t *testing.T, _ string, pids []int, _ []*sshserver.Server) {
+			require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+		}, func(t *testing.T, o outcome) {
+			require.Contains(t, []int{137, 0}, o.Status%256) // 0: the shell's child, which it does not mind
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, await := pidFile(t)
+			job, servers := hosts(t, []int{2, 2}, fmt.Sprintf(tree, file))
+			job.Limits.Grace = 2 * time.Second
+			done := start(t, t.Context(), job)
+			pids := await(8)
+			c.kill(t, jobOf(t, pids[0]), pids, servers)
+			o := <-done
+			c.want(t, o)
+			requireDead(t, pids)
+			requireGone(t, o.Job)
+		})
+	}
+}
+
+// jobOf reads the job that a process belongs to.
+func jobOf(t *testing.T, pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut("\x00"+string(b), "\x00GORUN_JOB=")
+	require.True(t, found)
+	id, _, _ := strings.Cut(rest, "\x00")
+	return id
+}
+
+func wantHostLost(t *testing.T, o outcome) {
+	require.Equal(t, StatusFailed, o.Status, "%v", o.err)
+	var host *HostError
+	require.ErrorAs(t, o.err, &host)
+	require.Equal(t, "run", host.Step)
+}

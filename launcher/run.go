@@ -1,0 +1,404 @@
+package launcher
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/launcher/stdio"
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// A job goes through the functions of this file in order: prepare refuses
+// what can be refused by itself, reach starts agents, place seats the ranks on
+// what the hosts turned out to be, start tells the agents, and supervise (in
+// its own file) blocks until everything has ended.
+
+// Run blocks until the job has ended and nothing of it is left, or until what
+// is left was named in a warning. The end of ctx is TERM to every rank, grace,
+// KILL.
+//
+// The Result is never nil. The error is nil if all ranks ended with 0, else a
+// *PlanError, *HostError, *StartError, *ExitError, *SignalError, ErrTimeout or
+// ctx's cause.
+func Run(ctx context.Context, job *Job) (*Result, error) {
+	began := time.Now()
+	l, err := prepare(job)
+	result := &Result{Job: l.id}
+	if err == nil {
+		err = l.run(ctx, result)
+	}
+	result.Elapsed, result.Status = time.Since(began), ExitStatus(err)
+	l.event(Event{Kind: Ended, Rank: -1, Message: fmt.Sprintf("after %v with status %d", result.Elapsed.Round(time.Millisecond), result.Status)})
+	return result, err
+}
+
+// Plan reaches hosts and places, but starts no rank. Its errors are Run's.
+func Plan(ctx context.Context, job *Job) (*placement.Plan, error) {
+	l, err := prepare(job)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.reach(ctx); err != nil {
+		return nil, err
+	}
+	l.closeHosts()
+	return l.plan, nil
+}
+
+// launch is one job on its way.
+type launch struct {
+	job      *Job
+	id       string
+	entries  []hostfiles.Host
+	env      []string
+	warnings []string
+	tag      stdio.Tag
+	reacher  *reacher
+	deadline time.Time // by Limits.Run; zero: none
+
+	plan  *placement.Plan
+	hosts []*host // by node; before placing, as reached
+
+	mail    *mailbox
+	printer *printer
+	input   *input
+
+	state
+}
+
+// prepare checks the job as far as that goes without its hosts. The launch it
+// returns is never nil.
+func prepare(job *Job) (*launch, error) {
+	l := &launch{job: job, id: newID(), mail: newMailbox()}
+	if job.Limits.Run > 0 {
+		l.deadline = time.Now().Add(job.Limits.Run)
+	}
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	switch {
+	case len(job.Apps) == 0 || len(job.Apps[0].Args) == 0 || job.Apps[0].Args[0] == "":
+		problem("no program to run")
+	case len(job.Apps) > 1:
+		problem("several programs in one job are not built yet")
+	}
+	if !slices.Contains([]string{"", "auto", "never"}, job.Local) {
+		problem("--local: expected auto or never, found %q", job.Local)
+	}
+	l.entries = job.Hosts
+	if job.Hosts == nil {
+		l.entries = []hostfiles.Host{thisHost()}
+	}
+	problems = append(problems, unusedFields(l.entries)...)
+	var err error
+	if l.env, l.warnings, err = export(os.Environ(), job.Env); err != nil {
+		problems = append(problems, err)
+	}
+	if l.tag, err = stdio.ParseTag(job.Streams.Tag); err != nil {
+		problems = append(problems, err)
+	}
+	if len(problems) == 0 {
+		if err := placement.Check(l.size(), l.seats(nil), job.Placement); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		return l, &PlanError{problems}
+	}
+	l.keepSeated()
+	l.reacher, err = newReacher(job, l.id, l.entries)
+	return l, err
+}
+
+func newID() string {
+	var b [6]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// thisHost is the entry of a job without hosts.
+func thisHost() hostfiles.Host {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	return hostfiles.Host{Name: name}
+}
+
+// unusedFields refuses what an entry asks for and nothing would act on.
+func unusedFields(entries []hostfiles.Host) []error {
+	var problems []error
+	for _, h := range entries {
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{
+			{"jump=", h.Jump != ""}, {"gpus=", h.GPUs != nil}, {"iface=", h.Iface != ""},
+			{"rack=", h.Rack != ""}, {"switch=", h.Switch != ""},
+		} {
+			if f.set {
+				problems = append(problems, fmt.Errorf("%v: %s of %s is understood but not acted on yet: remove it from the entry", h.Pos, f.name, h.Name))
+			}
+		}
+		if _, err := netip.ParseAddr(h.Addr); h.Addr != "" && err != nil {
+			problems = append(problems, fmt.Errorf("%v: addr= of %s: expected an IP address, found %q", h.Pos, h.Name, h.Addr))
+		}
+	}
+	return problems
+}
+
+// size is the number of ranks asked for, 0 if the slots decide.
+func (l *launch) size() int {
+	ranks := l.job.Apps[0].Ranks
+	if ranks == 0 && l.job.Hosts == nil && l.job.Placement.PerHost == 0 {
+		return 1
+	}
+	return ranks
+}
+
+// seats describes the entries to the planner. hellos are nil before login.
+func (l *launch) seats(hosts []*host) []placement.Host {
+	var seats []placement.Host
+	for i, e := range l.entries {
+		seat := placement.Host{Name: e.Name, Slots: e.Slots, MaxSlots: e.MaxSlots}
+		if hosts != nil {
+			seat.CPUs = hosts[i].hello.CPUs
+		}
+		seats = append(seats, seat)
+	}
+	return seats
+}
+
+// keepSeated drops entries that no rank will run on, where that is decided by
+// declared slots alone: there is no need to log in to them.
+func (l *launch) keepSeated() {
+	if l.job.Placement.PerHost == 0 && slices.ContainsFunc(l.entries, func(h hostfiles.Host) bool { return h.Slots == 0 }) {
+		return
+	}
+	plan, err := placement.Place(l.size(), l.seats(nil), l.job.Placement)
+	if err != nil {
+		return
+	}
+	var seated []hostfiles.Host
+	for _, a := range plan.Hosts {
+		seated = append(seated, l.entries[a.Index])
+	}
+	l.entries = seated
+}
+
+// run takes a prepared job to its end.
+func (l *launch) run(ctx context.Context, result *Result) error {
+	if err := l.reach(ctx); err != nil {
+		return err
+	}
+	defer l.reacher.close()
+	l.begin()
+	err := l.start()
+	if err == nil {
+		err = l.supervise(ctx)
+	}
+	l.finish(result)
+	return err
+}
+
+// reach starts the agents, places the ranks and lets go of hosts that got
+// none. On error nothing is left running.
+func (l *launch) reach(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			l.reacher.close()
+		}
+	}()
+	if !l.deadline.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, l.deadline, ErrTimeout)
+		defer cancel()
+	}
+	names := uniqueNames(l.entries)
+	for i, e := range l.entries {
+		l.hosts = append(l.hosts, &host{entry: e, name: names[i], local: l.reacher.isLocal(e)})
+	}
+	if err := l.reachUnlessSignalled(ctx); err != nil {
+		return err
+	}
+	seats := l.seats(l.hosts)
+	for i := range seats {
+		seats[i].Name = names[i]
+	}
+	if l.plan, err = placement.Place(l.size(), seats, l.job.Placement); err != nil {
+		l.closeHosts()
+		return &PlanError{[]error{err}}
+	}
+	var seated []*host
+	for node, a := range l.plan.Hosts {
+		h := l.hosts[a.Index]
+		h.node = node
+		seated = append(seated, h)
+		l.hosts[a.Index] = nil
+	}
+	for _, h := range l.hosts {
+		if h != nil {
+			h.close()
+		}
+	}
+	l.hosts = seated
+	for _, text := range slices.Concat(l.warnings, l.plan.Notes) {
+		l.event(Event{Kind: Warning, Rank: -1, Message: text})
+	}
+	return nil
+}
+
+// reachUnlessSignalled reaches all hosts, and gives up on a signal that ends
+// jobs.
+func (l *launch) reachUnlessSignalled(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	reached := make(chan error, 1)
+	go func() { reached <- l.reacher.reachAll(ctx, l.hosts, l.event) }()
+	for {
+		select {
+		case err := <-reached:
+			return err
+		case s := <-l.job.Signals:
+			if ends(s) {
+				cancel(&SignalError{signalNameOf(s)})
+			}
+		}
+	}
+}
+
+// uniqueNames names the hosts of a plan: as they are written, and with the
+// port where that alone tells two entries apart.
+func uniqueNames(entries []hostfiles.Host) []string {
+	count := map[string]int{}
+	for _, e := range entries {
+		count[e.Name]++
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name
+		if count[e.Name] > 1 && e.Port != 0 {
+			names[i] = fmt.Sprintf("%s:%d", e.Name, e.Port)
+		}
+	}
+	return names
+}
+
+// begin prepares to hear from the agents.
+func (l *launch) begin() {
+	rankHosts := make([]string, l.plan.Size)
+	for r := range rankHosts {
+		rankHosts[r] = l.hosts[l.plan.Seat(r).Node].name
+	}
+	stdin := -1
+	if l.job.Streams.Stdin != nil {
+		stdin = 0
+	}
+	l.state = newState(l.plan.Size)
+	l.printer = newPrinter(stdio.Config{
+		Hosts: rankHosts, Stdin: stdin, Tag: l.tag,
+		SameDestination: sameFile(l.job.Streams.Stdout, l.job.Streams.Stderr),
+	}, l.job.Streams, hostWindow(len(l.hosts)), l.outputFailed)
+	for _, h := range l.hosts {
+		h.heard.Store(time.Now().UnixNano())
+		h.reading.Go(func() { l.read(h) })
+	}
+}
+
+// start tells every agent its share of the job.
+func (l *launch) start() error {
+	l.event(Event{Kind: Placed, Rank: -1, Message: fmt.Sprintf("%d ranks on %d hosts", l.plan.Size, len(l.hosts))})
+	key := make([]byte, 32)
+	rand.Read(key)
+	addrs := l.addresses()
+	app := l.job.Apps[0]
+	m := wire.Start{
+		Job: l.id, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
+		Env: l.env, Staged: l.job.Stage, Stdin: -1,
+		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
+		Window: hostWindow(len(l.hosts)),
+	}
+	if l.job.Env.Export != "none" {
+		m.PathEnv = os.Getenv("PATH")
+	}
+	for _, c := range l.job.Env.Compat {
+		m.Compat = append(m.Compat, string(c))
+	}
+	wireApp := wire.App{Args: app.Args, Dir: app.Dir}
+	if app.Dir == "" {
+		wireApp.Dir, _ = os.Getwd() // it may have been removed
+		wireApp.DirHint = true
+	}
+	for r := range l.plan.Size {
+		wireApp.Ranks = append(wireApp.Ranks, r)
+	}
+	m.Apps = []wire.App{wireApp}
+	for node, a := range l.plan.Hosts {
+		h := wire.Host{Name: l.hosts[node].name, Addr: addrs[node].String()}
+		for _, s := range a.Seats {
+			h.Ranks = append(h.Ranks, s.Rank)
+		}
+		m.Hosts = append(m.Hosts, h)
+	}
+	master := l.hosts[l.plan.Seat(0).Node]
+	if port := master.hello.FreePort; port != 0 {
+		m.Master = netip.AddrPortFrom(addrs[master.node], uint16(port)).String()
+	}
+	var first error
+	for _, h := range l.hosts {
+		m.Node = h.node
+		mine := m
+		if h == master && l.job.Streams.Stdin != nil {
+			mine.Stdin = 0
+		}
+		if err := h.conn.Send(&mine); err != nil && first == nil && errors.Is(err, wire.ErrTooLarge) {
+			first = &PlanError{[]error{err}}
+		}
+	}
+	if first != nil {
+		return first
+	}
+	if l.job.Streams.Stdin != nil {
+		var err error
+		l.input, err = startInput(master.conn, l.job.Streams.Stdin)
+		return err
+	}
+	return nil
+}
+
+// addresses chooses where the hosts reach one another.
+func (l *launch) addresses() []netip.Addr {
+	var source netip.Addr // of our connections to other hosts
+	for _, h := range l.hosts {
+		if h.source.IsValid() && (!source.IsValid() || source.IsLoopback()) {
+			source = h.source
+		}
+	}
+	var known []candidate
+	for _, h := range l.hosts {
+		c := candidate{reached: h.reached, own: parseAddrs(h.hello.Addrs)}
+		c.declared, _ = netip.ParseAddr(h.entry.Addr)
+		if h.local {
+			c.reached = source
+		}
+		known = append(known, c)
+	}
+	return chooseAddresses(known)
+}
+
+// event tells the caller. Events come one at a time: reaching hosts holds a
+// lock, and everything after is one goroutine's.
+func (l *launch) event(e Event) {
+	if l.job.Events != nil {
+		e.Time = time.Now()
+		l.job.Events(e)
+	}
+}

@@ -1,0 +1,138 @@
+package launcher
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// stagedFile is a file of this host that goes to all hosts.
+type stagedFile struct {
+	path string
+	wire.File
+}
+
+// stagedFiles reads what the job stages: its program, if Stage is set, and
+// Files. Errors are *PlanError: nothing has been started.
+func stagedFiles(job *Job) ([]stagedFile, error) {
+	var paths []string
+	if job.Stage {
+		paths = append(paths, job.Apps[0].Args[0])
+	}
+	paths = append(paths, job.Files...)
+	var files []stagedFile
+	var problems []error
+	seen := map[string]string{}
+	for _, p := range paths {
+		f, err := hashFile(p)
+		if err == nil && seen[f.Name] != "" {
+			err = fmt.Errorf("%s and %s would have one name on the hosts", seen[f.Name], p)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("stage: %w", err))
+			continue
+		}
+		seen[f.Name] = p
+		files = append(files, f)
+	}
+	if len(problems) > 0 {
+		return nil, &PlanError{problems}
+	}
+	return files, nil
+}
+
+func hashFile(path string) (stagedFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return stagedFile{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return stagedFile{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return stagedFile{}, fmt.Errorf("%s: expected a regular file, found %s", path, info.Mode().Type())
+	}
+	sum := sha256.New()
+	size, err := io.Copy(sum, f)
+	if err != nil {
+		return stagedFile{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return stagedFile{path, wire.File{
+		Name: filepath.Base(path),
+		Hash: hex.EncodeToString(sum.Sum(nil)),
+		Size: size,
+		Mode: int(info.Mode().Perm()),
+	}}, nil
+}
+
+// sendFiles brings files to a host, those that it lacks.
+func sendFiles(conn *wire.Conn, files []stagedFile) error {
+	for _, f := range files {
+		if err := conn.Send(&f.File); err != nil {
+			return err
+		}
+		wanted, err := awaitFile(conn, f)
+		if err == nil && wanted {
+			err = sendFile(conn, f)
+		}
+		if err != nil {
+			return fmt.Errorf("stage %s: %w", f.path, err)
+		}
+	}
+	return nil
+}
+
+// awaitFile blocks for the agent's answer about f.
+func awaitFile(conn *wire.Conn, f stagedFile) (wanted bool, err error) {
+	m, err := conn.Receive()
+	if err != nil {
+		return false, err
+	}
+	answer, ok := m.(*wire.FileWanted)
+	switch {
+	case !ok || answer.Name != f.Name:
+		return false, fmt.Errorf("unexpected answer %T of the agent", m)
+	case answer.Error != "":
+		return false, errors.New(answer.Error)
+	}
+	return answer.Wanted, nil
+}
+
+func sendFile(conn *wire.Conn, f stagedFile) error {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buf := make([]byte, wire.MaxData)
+	for rest := f.Size; rest > 0; {
+		n, err := file.Read(buf[:min(rest, int64(len(buf)))])
+		if n > 0 {
+			if err := conn.SendBulk(&wire.FileData{Data: buf[:n]}); err != nil {
+				return err
+			}
+			rest -= int64(n)
+		}
+		if err == io.EOF && rest > 0 {
+			return errors.New("the file became shorter while it was sent")
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+	}
+	// The host's word that it has all of it: what follows is control, which
+	// would overtake the data.
+	wanted, err := awaitFile(conn, f)
+	if err == nil && wanted {
+		err = errors.New("the agent wants it again")
+	}
+	return err
+}
