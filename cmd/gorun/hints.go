@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher"
 	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/launcher/remote"
@@ -36,7 +39,7 @@ func (c *command) hints(err error) []string {
 		return []string{"ssh-add " + filepath.Join("~", ".ssh", "id_ed25519"), c.withFlags("-i", "KEY")}
 	}
 	if host, ok := errors.AsType[*launcher.HostError](err); ok {
-		return hostHints(host)
+		return c.hostHints(host)
 	}
 	if plan, ok := errors.AsType[*launcher.PlanError](err); ok {
 		return c.planHints(plan)
@@ -94,15 +97,34 @@ func (c *command) hostKeyHints(e *remote.HostKeyError) []string {
 	return []string{"if the fingerprint is right: " + c.withFlags("--accept-new-host-keys")}
 }
 
-// hostHints tells how to look closer at a host that was not reached.
-func hostHints(e *launcher.HostError) []string {
+// hostHints tells how to look closer at a host that was not reached: with ssh,
+// which speaks to servers as gorun does and can say more.
+func (c *command) hostHints(e *launcher.HostError) []string {
 	if e.Hint != "" {
 		return strings.Split(e.Hint, "\n")
 	}
-	if e.Step == string(remote.StepDial) || e.Step == string(remote.StepLogin) {
-		return []string{"ssh " + quoted(e.Host) + " true"}
+	if e.Step != string(remote.StepDial) && e.Step != string(remote.StepLogin) {
+		return nil
 	}
-	return nil
+	login := []string{"ssh", "-v"}
+	flag := func(name, value string) {
+		if value != "" {
+			login = append(login, name, quoted(value))
+		}
+	}
+	entry := hostfiles.Host{Name: e.Host}
+	for _, h := range c.job.Hosts {
+		if h.Name == e.Host {
+			entry = h
+		}
+	}
+	if port := cmp.Or(entry.Port, c.job.SSH.Port); port != 0 {
+		flag("-p", strconv.Itoa(port))
+	}
+	flag("-l", entry.User)
+	flag("-i", cmp.Or(entry.Key, c.job.SSH.Key))
+	flag("-F", c.job.SSH.Config)
+	return []string{strings.Join(append(login, quoted(entry.Name), "true"), " ")}
 }
 
 // planHints offers to share slots where that is all that is in the way.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/internal/testhost/sshserver"
 )
 
 // TestMain makes gorun and rankecho commands of the scripts: both are copies
@@ -41,6 +43,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
 			"signalled": signalled,
+			"sshd":      sshd,
 		},
 	})
 }
@@ -115,6 +118,32 @@ func signalled(ts *testscript.TestScript, neg bool, args []string) {
 		said, _ := os.ReadFile(stderr.Name())
 		ts.Fatalf("expected exit status %d, found %d\n%s%s", status, found, printed.Bytes(), said)
 	}
+}
+
+// sshd is a script command: it starts an SSH server that ends with the script,
+// writes its line to the file hosts, and sets CONFIG and KNOWN_HOSTS to the
+// client's files. Its argument is what is wrong: nothing, "unknown" or "forged"
+// for what the client knows of the host's key, "rejecting" for the server.
+func sshd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: sshd [unknown|forged|rejecting]")
+	}
+	fault := strings.Join(args, "")
+	ts.Check(os.Mkdir(ts.MkAbs("sshd"), 0o700))
+	server, err := sshserver.New(ts.MkAbs("sshd"), sshserver.Config{
+		Faults: sshserver.Faults{RejectKeys: fault == "rejecting"},
+	})
+	ts.Check(err)
+	ts.Defer(func() { server.Close() })
+	switch fault {
+	case "unknown":
+		ts.Check(server.ForgetKnownHosts())
+	case "forged":
+		ts.Check(server.ForgeKnownHosts())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("hosts"), []byte(server.Line()+"\n"), 0o666))
+	ts.Setenv("CONFIG", server.Config)
+	ts.Setenv("KNOWN_HOSTS", server.KnownHosts)
 }
 
 // ask is a script command's program: it puts a question and prints the answer.
