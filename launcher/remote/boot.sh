@@ -19,7 +19,6 @@
 # returns.
 path=${PATH-/usr/bin:/bin}
 PATH=$path:/usr/local/bin:/usr/bin:/bin
-uid=$(id -u)
 system=$(uname -sm)
 if [ "$system" != "$own" ]; then
 	echo "$m system $system"
@@ -28,25 +27,28 @@ fi
 name=gorun-$h
 why=
 
-# safe says whether folder $1 is ours alone; nobody else can put a program there.
+# safe says whether folder $1 is ours alone, so that nobody else can put a
+# program there, and finds the size of the one that is there.
 safe() {
-	folder=$1
-	set -- $(ls -ldn "$folder" 2>/dev/null)
-	case $1 in
-	drwx------*) ;;
-	d*) reason="has mode $1, expected drwx------"; return 1 ;;
-	l*) reason="is a symbolic link"; return 1 ;;
-	*) reason="is not a folder"; return 1 ;;
-	esac
-	[ "$3" = "$uid" ] && return
-	reason="belongs to uid $3, expected $uid"
-	return 1
+	reason="is a symbolic link"
+	[ -L "$1" ] && return 1
+	reason="is not a folder"
+	[ -d "$1" ] || return
+	reason="belongs to somebody else"
+	[ -O "$1" ] || return
+	# Lines of: mode links owner group size month day time name. The first is
+	# the folder's, whose name is a dot.
+	set -- $(cd "$1" 2>/dev/null && LC_ALL=C ls -ldn . "$name" 2>/dev/null)
+	reason="has mode ${1:-unknown}, expected drwx------"
+	case $1 in drwx------*) ;; *) return 1 ;; esac
+	while [ $# -gt 0 ] && [ "$1" != . ]; do shift; done
+	stored=${6:-0}
 }
 
 # look becomes the program if folder $1 has it. The launcher may close every
 # pipe when it has read the last message, so that is the last we write.
 look() {
-	[ -x "$1/$name" ] && safe "$1" && [ $(wc -c <"$1/$name") -eq "$n" ] || return
+	[ -x "$1/$name" ] && safe "$1" && [ "$stored" -eq "$n" ] || return
 	echo "$m start" >&2
 	echo "$m start"
 	PATH=$path
@@ -62,9 +64,10 @@ usable() {
 	safe "$1" || return
 	probe=$1/.probe-$m
 	reason="cannot be written"
-	{ echo >"$probe" && chmod 700 "$probe"; } 2>/dev/null || return
+	{ echo "#!/bin/sh" >"$probe" && chmod 700 "$probe"; } 2>/dev/null || return
+	# Some shells answer [ -x ] from the mode alone.
 	reason="is mounted noexec"
-	[ -x "$probe" ]
+	"$probe" </dev/null 2>/dev/null
 	set -- $?
 	rm -f "$probe"
 	return "$1"
@@ -92,9 +95,17 @@ receive() {
 	return 1
 }
 
+# Folders with our uid in their names come last, and most hosts need not go so
+# far as to ask for it.
+uid=unknown
 eval "set -- $folders"
 for d; do
-	case $d in /*) look "$d" ;; esac
+	case $d in *-unknown) ;; /*) look "$d" ;; esac
+done
+uid=$(id -u)
+eval "set -- $folders"
+for d; do
+	case $d in /*-"$uid") look "$d" ;; esac
 done
 pack=plain
 command -v gzip >/dev/null && pack=gzip

@@ -17,7 +17,7 @@ import (
 	"github.com/gorun/gorun/internal/testhost/sshserver"
 )
 
-// A kind of server that agents are started on.
+// The kinds of server that agents are started on.
 var servers = []struct {
 	name  string
 	start func(t testing.TB, conf sshserver.Config) sshserver.Host
@@ -26,7 +26,7 @@ var servers = []struct {
 	{"OpenSSH", func(t testing.TB, conf sshserver.Config) sshserver.Host { return sshserver.OpenSSH(t, conf) }},
 }
 
-func login1(t testing.TB, h sshserver.Host) *Conn {
+func logIn(t testing.TB, h sshserver.Host) *Conn {
 	t.Helper()
 	c, err := dialerFor(t, h, SSH{}).Dial(t.Context(), h.Entry())
 	require.NoError(t, err)
@@ -45,14 +45,14 @@ func newProgram(t testing.TB, script string) *Program {
 
 func TestStartAgent(t *testing.T) {
 	for _, server := range servers {
-		for _, shell := range []string{"dash", "bash", "tcsh", "csh", "fish"} {
+		for _, shell := range []string{"dash", "tcsh"} { // more in TestStartUnderEveryShell
 			t.Run(server.name+" "+shell, func(t *testing.T) {
 				h := server.start(t, sshserver.Config{Shell: lookPath(t, shell), Noise: "Welcome\n", StderrNoise: "trouble\n"})
 				p := newFakeAgent(t)
 				for _, uploads := range []int{1, 0} {
 					var count counter
 					var stderr bytes.Buffer
-					s, err := login1(t, h).StartAgent(t.Context(), p, Start{Args: []string{"a b"}, Stderr: &stderr, Uploading: count.uploading})
+					s, err := logIn(t, h).StartAgent(t.Context(), p, Start{Args: []string{"a b"}, Stderr: &stderr, Uploading: count.uploading})
 					require.NoError(t, err)
 					require.Equal(t, "<a b>", finish(t, s))
 					require.Equal(t, "oops\n", stderr.String())
@@ -72,7 +72,7 @@ func TestStreamTellsHowTheAgentEnded(t *testing.T) {
 			"kill -KILL $$": &ExitError{Status: 137, Signal: "KILL"},
 		} {
 			t.Run(server.name+" "+script, func(t *testing.T) {
-				s, err := login1(t, h).StartAgent(t.Context(), newProgram(t, script), Start{})
+				s, err := logIn(t, h).StartAgent(t.Context(), newProgram(t, script), Start{})
 				require.NoError(t, err)
 				out, err := io.ReadAll(s)
 				require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestCloseEndsTheAgentsInput(t *testing.T) {
 			defer f.Close()
 			require.NoError(t, f.SetReadDeadline(time.Now().Add(waitFor)))
 			p := newProgram(t, "cat >/dev/null; echo tidy >"+pipe)
-			s, err := login1(t, h).StartAgent(t.Context(), p, Start{})
+			s, err := logIn(t, h).StartAgent(t.Context(), p, Start{})
 			require.NoError(t, err)
 			require.NoError(t, s.Close())
 			require.NoError(t, s.Close(), "again")
@@ -115,7 +115,7 @@ func TestBulkBothWays(t *testing.T) {
 	for _, server := range servers {
 		t.Run(server.name, func(t *testing.T) {
 			h := server.start(t, sshserver.Config{})
-			s, err := login1(t, h).StartAgent(t.Context(), newProgram(t, "exec cat"), Start{})
+			s, err := logIn(t, h).StartAgent(t.Context(), newProgram(t, "exec cat"), Start{})
 			require.NoError(t, err)
 			sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<18)
 			var wg sync.WaitGroup
@@ -137,7 +137,7 @@ func TestBulkBothWays(t *testing.T) {
 // status.
 func TestCutConnection(t *testing.T) {
 	s := sshserver.Start(t, sshserver.Config{})
-	stream, err := login1(t, s.Host).StartAgent(t.Context(), newProgram(t, "echo up; exec cat"), Start{})
+	stream, err := logIn(t, s.Host).StartAgent(t.Context(), newProgram(t, "echo up; exec cat"), Start{})
 	require.NoError(t, err)
 	_, err = io.ReadFull(stream, make([]byte, 3))
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestCutConnection(t *testing.T) {
 // wait for it.
 func TestCloseDoesNotWaitForTheNetwork(t *testing.T) {
 	s := sshserver.Start(t, sshserver.Config{})
-	stream, err := login1(t, s.Host).StartAgent(t.Context(), newProgram(t, "echo up; exec sleep 1000"), Start{})
+	stream, err := logIn(t, s.Host).StartAgent(t.Context(), newProgram(t, "echo up; exec sleep 1000"), Start{})
 	require.NoError(t, err)
 	_, err = io.ReadFull(stream, make([]byte, 3))
 	require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestStartAgentFails(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := sshserver.Start(t, tt.conf)
-			_, err := login1(t, s.Host).StartAgent(t.Context(), newProgram(t, "exec cat"), Start{})
+			_, err := logIn(t, s.Host).StartAgent(t.Context(), newProgram(t, "exec cat"), Start{})
 			requireStep(t, err, StepAgent)
 			require.ErrorContains(t, err, tt.want)
 		})
@@ -206,7 +206,7 @@ func TestHomeThatCannotKeepTheProgram(t *testing.T) {
 			h := server.start(t, sshserver.Config{Home: "/nonexistent/home", Env: []string{"SPARE=" + spare}})
 			p := newFakeAgent(t)
 			p.folders = `"$HOME/.cache/gorun" "$SPARE/gorun"`
-			s, err := login1(t, h).StartAgent(t.Context(), p, Start{Args: []string{"a"}})
+			s, err := logIn(t, h).StartAgent(t.Context(), p, Start{Args: []string{"a"}})
 			require.NoError(t, err)
 			require.Equal(t, "<a>", finish(t, s))
 			requireCached(t, p, spare+"/gorun")
@@ -216,7 +216,7 @@ func TestHomeThatCannotKeepTheProgram(t *testing.T) {
 
 func TestStartAgentEndsWithItsContext(t *testing.T) {
 	s := sshserver.Start(t, sshserver.Config{Shell: writeFile(t, "shell", "#!/bin/sh\nexec sleep 1000\n", 0o755)})
-	c := login1(t, s.Host)
+	c := logIn(t, s.Host)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p := newProgram(t, "exec cat")
