@@ -40,18 +40,10 @@ func split(argv []string) (settings []setting, program []string, err error) {
 		arity := s.flag.arity()
 		switch {
 		case joined && arity == 0:
-			switch value {
-			case "true":
-			case "false":
-				i++
-				continue
-			default:
-				return nil, nil, &usageError{
-					msg:   fmt.Sprintf("%s: expected no value, found %q", s.as, value),
-					hints: []string{commandLine(replaced(argv, i, 1, s.as))},
-				}
+			return nil, nil, &usageError{
+				msg:   fmt.Sprintf("%s: expected no value, found %q", s.as, value),
+				hints: []string{commandLine(replaced(argv, i, 1, s.as))},
 			}
-			i++
 		case joined && arity == 1:
 			s.values = []string{value}
 			i++

@@ -18,6 +18,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -81,6 +82,27 @@ func (c *console) note(format string, args ...any) {
 	if !c.quiet {
 		c.say("gorun: "+format, args...)
 	}
+}
+
+// logger returns a logger whose records are lines of gorun's own.
+func (c *console) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(logLines{c}, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
+				return slog.Attr{} // nobody reads them beside the job's events
+			}
+			return a
+		},
+	}))
+}
+
+// logLines passes a slog handler's records, one a Write, to a console.
+type logLines struct{ con *console }
+
+func (l logLines) Write(p []byte) (int, error) {
+	l.con.say("gorun: %s", strings.TrimRight(string(p), "\n"))
+	return len(p), nil
 }
 
 // maxLines is how many lines of one error are shown.

@@ -47,3 +47,9 @@ func TestConsoleShows(t *testing.T) {
 		})
 	}
 }
+
+func TestConsoleLogger(t *testing.T) {
+	var b bytes.Buffer
+	newConsole(&b).logger().Debug("the shell prints", "host", "node1")
+	require.Equal(t, "gorun: msg=\"the shell prints\" host=node1\n", b.String())
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -62,7 +61,7 @@ func (c *command) run(con *console) int {
 	}
 	c.job.Events = c.listener(con)
 	if c.verbose {
-		c.job.Log = slog.New(slog.NewTextHandler(con, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c.job.Log = con.logger()
 	}
 
 	if c.dryRun || c.displayMap {
