@@ -64,8 +64,8 @@ func Open(ctx context.Context, conf *Config) (*Job, error) {
 		c, err = dial(ctx, path, w)
 	case address != "":
 		return nil, fmt.Errorf("rendezvous: %s is %q, want unix:PATH", from, address)
-	case w.By == rankenv.Gorun && w.Socket != "":
-		if c, err = inherited(ctx, w); err != nil && ctx.Err() == nil {
+	case w.By == rankenv.Gorun && os.Getenv(envDescriptor) != "":
+		if c, err = inherited(ctx, w); err != nil && ctx.Err() == nil && w.Socket != "" {
 			c, err = dial(ctx, w.Socket, w)
 		}
 	case w.Socket != "":

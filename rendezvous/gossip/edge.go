@@ -22,6 +22,10 @@ const (
 
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
+
+	// unheardAfter is how long the direct way must have failed to be worth a
+	// warning. A host whose agent has died is reported lost before that.
+	unheardAfter = 2 * time.Second
 )
 
 // edge is the way to a neighbour in the tree.
@@ -91,6 +95,7 @@ func (n *Node) gone(node int) bool {
 // direct sends records to the neighbour by memberlist.
 func (n *Node) direct(ctx context.Context, e *edge) {
 	retry := firstRetry
+	var failing time.Time // since when; zero: it is not
 	for cursor := 0; ; {
 		records, next, grown := n.ledger.after(cursor, e.to)
 		if len(records) == 0 {
@@ -108,19 +113,25 @@ func (n *Node) direct(ctx context.Context, e *edge) {
 			}
 			continue
 		}
+		began := time.Now()
 		if err := n.send(to, e.to, records); err != nil {
 			e.set(func() { e.works = false })
 			if ctx.Err() != nil {
 				return
 			}
-			n.unheard(e.to, err)
+			if failing.IsZero() {
+				failing = began
+			}
+			if time.Since(failing) >= unheardAfter {
+				n.unheard(e.to, err)
+			}
 			if !await(ctx, n.drain, time.After(retry)) {
 				return
 			}
 			retry = min(2*retry, lastRetry)
 			continue
 		}
-		retry = firstRetry
+		retry, failing = firstRetry, time.Time{}
 		cursor = next
 		e.set(func() { e.sent = next })
 	}
@@ -211,7 +222,7 @@ func (n *Node) send(to *memberlist.Node, node int, records [][]byte) error {
 // record, so that a way that is blocked in one direction is noticed too.
 func (n *Node) unheard(to int, err error) {
 	n.mu.Lock()
-	quiet := n.members[to].state == left || n.warned[to]
+	quiet := n.leaving || n.members[to].state == left || n.warned[to]
 	tell := n.self > to && n.conf.Relay != nil
 	if tell {
 		n.warned[to] = true

@@ -3,6 +3,8 @@ package gossip
 import (
 	"context"
 	"net/netip"
+
+	"github.com/gorun/gorun/rendezvous/internal/codec"
 )
 
 // For tests that bring their own network.
@@ -16,6 +18,14 @@ var (
 	Parent     = parent
 	Neighbours = neighbours
 )
+
+// Message returns an empty message from a node.
+func Message(from int) []byte {
+	c := codec.Writer(nil)
+	(&message{from: from}).fields(c)
+	b, _ := c.Written()
+	return b
+}
 
 // Silence cuts a node off without a word.
 func Silence(n *Node) { n.net.Shutdown() }

@@ -17,6 +17,18 @@ import (
 // addresses are not known; and it dials without a context. This one does none of
 // that, and waits for its connections when it is shut down.
 
+// network is memberlist's Transport and what a Node needs besides.
+type network interface {
+	memberlist.Transport
+	// Bound returns the local address.
+	Bound() netip.AddrPort
+	// Admit sets from which addresses packets and streams are taken, nil: from
+	// all. Until its first call they wait.
+	Admit(map[netip.Addr]bool)
+	// HangUp ends dialing and what was dialed, for good.
+	HangUp()
+}
+
 const (
 	// maxStream is the longest stream: a message, or the state of 1<<16 members.
 	maxStream = 20 << 20

@@ -16,11 +16,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 )
 
 // Codec passes once over the fields of a message, writing or reading them.
-// After the first error it does nothing.
+// Writing does not change them, so they may be shared. After the first error
+// nothing more is read, and what is written is of no use.
 type Codec struct {
 	buf     []byte
 	reading bool
@@ -39,9 +39,6 @@ func (c *Codec) Reading() bool { return c.reading }
 
 // Written returns the bytes of the message, or why a field could not be written.
 func (c *Codec) Written() ([]byte, error) { return c.buf, c.err }
-
-// Rest returns how many bytes have not been read yet.
-func (c *Codec) Rest() int { return len(c.buf) }
 
 // End returns the first error, or one if bytes are left over.
 func (c *Codec) End() error {
@@ -108,20 +105,26 @@ func (c *Codec) Bool(v *bool) {
 	}
 	c.Uint8(&b)
 	if b > 1 {
-		c.Fail(fmt.Errorf("truth value is %d", b))
+		c.Fail(fmt.Errorf("truth value is %d, want 0 or 1", b))
 	}
-	*v = b == 1
+	if c.reading {
+		*v = b == 1
+	}
 }
 
 // Int is a number from 0 to limit, in four bytes.
 func (c *Codec) Int(v *int, limit int) {
-	if !c.reading && (*v < 0 || *v > limit) {
-		c.Fail(fmt.Errorf("number is %d, want 0 to %d", *v, limit))
+	if !c.reading {
+		if *v < 0 || *v > limit {
+			c.Fail(fmt.Errorf("number is %d, want 0 to %d", *v, limit))
+			return
+		}
+		c.buf = binary.BigEndian.AppendUint32(c.buf, uint32(*v))
 		return
 	}
-	u := uint32(*v)
+	var u uint32
 	c.Uint32(&u)
-	if c.err == nil && (uint64(u) > uint64(limit) || u > math.MaxInt32) {
+	if c.err == nil && int64(u) > int64(limit) {
 		c.Fail(fmt.Errorf("number is %d, want 0 to %d", u, limit))
 		return
 	}
@@ -132,11 +135,10 @@ func (c *Codec) Int(v *int, limit int) {
 // bytes long; it returns n itself when writing. Reading, it returns 0 after an
 // error, so that a caller may allocate and loop without a look at it.
 func (c *Codec) Len(n, limit, size int) int {
+	c.Int(&n, limit)
 	if !c.reading {
-		c.Int(&n, limit)
 		return n
 	}
-	c.Int(&n, limit)
 	if c.err == nil && n > len(c.buf)/max(size, 1) {
 		c.Fail(errShort)
 	}

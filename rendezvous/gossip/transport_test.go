@@ -1,0 +1,101 @@
+package gossip_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/rendezvous/gossip"
+)
+
+// Garbage at its port neither crashes a member nor makes it deaf.
+func TestGarbage(t *testing.T) {
+	hosts := roster(2, 1)
+	c := start(t, hosts, func(_ int, conf *gossip.Config) { conf.Relay = nil })
+	c.open(hosts)
+	c.meet(t)
+	c.whole(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	udp, err := net.Dial("udp", c.addrs[0].String())
+	require.NoError(t, err)
+	defer udp.Close()
+	for i := range 1000 {
+		garbage := make([]byte, 1+random.IntN(200))
+		for i := range garbage {
+			garbage[i] = byte(random.Uint32())
+		}
+		_, err := udp.Write(garbage)
+		require.NoError(t, err)
+		if i%10 > 0 {
+			continue
+		}
+		tcp, err := net.Dial("tcp", c.addrs[0].String())
+		require.NoError(t, err)
+		tcp.Write(garbage)
+		require.NoError(t, tcp.(*net.TCPConn).CloseWrite())
+		io.Copy(io.Discard, tcp)
+		tcp.Close()
+		require.Error(t, c.nodes[0].Deliver(1, garbage))
+	}
+	c.eachRank(t, talk)
+}
+
+func TestOnlyTheRosterIsListenedTo(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a second loopback address")
+	}
+	c := start(t, roster(2, 1), nil)
+	c.meet(t)
+	c.whole(t)
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	conn, err := d.DialContext(t.Context(), "tcp", c.addrs[0].String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err, "hung up on before it says anything")
+}
+
+// What goes over the network and the relay can be read by nobody else. The relay
+// is protected by SSH, so here it is silent.
+func TestValuesAreEncrypted(t *testing.T) {
+	hosts := roster(2, 1)
+	secret := bytes.Repeat([]byte("secret"), 100)
+	tap, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer tap.Close()
+	c := start(t, hosts, func(_ int, conf *gossip.Config) { conf.Relay = nil })
+	c.open(hosts)
+	addrs := []netip.AddrPort{c.addrs[0], tap.Addr().(*net.TCPAddr).AddrPort()}
+	require.NoError(t, c.nodes[0].Meet(addrs...)) // node 1 is where we listen in
+	require.NoError(t, c.jobs[0].Put(t.Context(), "k", secret))
+	seen := 0
+	for seen < len(secret) { // the streams are joining, opening and the value
+		conn, err := tap.Accept()
+		require.NoError(t, err)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+		b, _ := io.ReadAll(io.LimitReader(conn, 1<<20))
+		conn.Close()
+		require.NotContains(t, string(b), "secret")
+		require.NotContains(t, string(b), "gorg")
+		seen = max(seen, len(b))
+	}
+}
+
+func TestMessagesAreChecked(t *testing.T) {
+	c := start(t, roster(3, 1), nil)
+	from1 := gossip.Message(1)
+	require.NoError(t, c.nodes[0].Deliver(1, from1))
+	require.ErrorContains(t, c.nodes[0].Deliver(2, from1), "message of node 1 came to node 0 from node 2")
+	require.ErrorContains(t, c.nodes[1].Deliver(1, from1), "message of node 1 came to node 1")
+	require.ErrorContains(t, c.nodes[0].Deliver(3, gossip.Message(3)), "message of node 3")
+	require.ErrorContains(t, c.nodes[0].Deliver(1, make([]byte, gossip.MaxMessage+1)), "at most")
+	require.ErrorContains(t, c.nodes[0].Deliver(1, []byte("GET / HTTP/1.1")), "magic")
+	require.ErrorContains(t, c.nodes[0].Deliver(1, from1[:len(from1)-1]), "too short")
+}
