@@ -40,8 +40,8 @@ type seat struct {
 }
 
 // newComm returns the first handle on an engine's communicator.
-func newComm(engine core.Comm, kind Engine, rank, size int, conf *Config) *Comm {
-	s := &seat{rank: rank, size: size, name: conf.Name, kind: kind, engine: engine, timeout: conf.CloseTimeout, log: conf.Log}
+func newComm(engine core.Comm, kind Engine, rank, size int, conf *Config, m *meeting) *Comm {
+	s := &seat{rank: rank, size: size, name: conf.Name, kind: kind, engine: engine, timeout: conf.CloseTimeout, log: conf.Log, meeting: m}
 	s.own = &Stream{engine: engine.NewStream()}
 	s.log.Debug("communicator is ready", "comm", s.name, "rank", rank, "size", size, "engine", kind)
 	return &Comm{s: s, stream: s.own}
@@ -180,7 +180,7 @@ func (s *seat) abort(cause error) {
 	s.engine.Fail(failure, true)
 	if s.engine.Failure() == error(failure) {
 		s.log.Warn("communicator is aborted", "comm", s.name, "rank", s.rank, "cause", cause)
-		s.meeting.abort(s.name, failure.Reason)
+		s.meeting.abort(failure.Reason)
 	}
 }
 

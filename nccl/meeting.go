@@ -14,6 +14,7 @@ const abortTimeout = 5 * time.Second
 // meeting keeps a communicator in touch with the Bootstrap by which its ranks met. Its goroutines end in close. A nil meeting
 // has none to keep in touch with.
 type meeting struct {
+	name      string // of the communicator there
 	bootstrap Bootstrap
 	leave     func() error // nil if the Bootstrap is the caller's
 	cancel    context.CancelFunc
@@ -23,7 +24,7 @@ type meeting struct {
 // attend lets the engine hear of losses and aborts.
 func attend(engine core.Comm, name string, bootstrap Bootstrap, leave func() error) *meeting {
 	ctx, cancel := context.WithCancel(context.Background())
-	m := &meeting{bootstrap: bootstrap, leave: leave, cancel: cancel}
+	m := &meeting{name: name, bootstrap: bootstrap, leave: leave, cancel: cancel}
 	if w, ok := bootstrap.(LossWatcher); ok {
 		m.watching.Go(func() {
 			if ranks, err := w.Lost(ctx); err == nil {
@@ -42,7 +43,7 @@ func attend(engine core.Comm, name string, bootstrap Bootstrap, leave func() err
 }
 
 // abort has the meeting place tell all ranks, in the background.
-func (m *meeting) abort(name, reason string) {
+func (m *meeting) abort(reason string) {
 	if m == nil {
 		return
 	}
@@ -50,7 +51,7 @@ func (m *meeting) abort(name, reason string) {
 		m.watching.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
 			defer cancel()
-			_ = a.Abort(ctx, name, reason) // the ranks' own links carry it too
+			_ = a.Abort(ctx, m.name, reason) // the ranks' own links carry it too
 		})
 	}
 }

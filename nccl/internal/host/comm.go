@@ -24,6 +24,8 @@ type Comm struct {
 	machine    machine // driven by whoever runs the call whose turn it is
 	failed     chan struct{}
 	watch      *watchdog // nil without a deadline
+	checker    *checker  // nil without Config.Check
+	checking   bool      // the machine runs the checker's call; like the machine, of whoever drives it
 
 	mu      sync.Mutex
 	free    sync.Cond // running became false
@@ -36,7 +38,7 @@ type Comm struct {
 	failure error
 }
 
-// newComm returns the Comm at one seat of a ring. The caller gives it its control.
+// newComm returns the Comm at one seat of a ring. It needs its control before its first call.
 func newComm(ring sched.Ring, port fabric.Port, conf Config) *Comm {
 	c := &Comm{
 		rank:    ring.Order[ring.Index],
@@ -46,6 +48,9 @@ func newComm(ring sched.Ring, port fabric.Port, conf Config) *Comm {
 		failed:  make(chan struct{}),
 	}
 	c.free.L = &c.mu
+	if conf.Check {
+		c.checker = newChecker(c.size)
+	}
 	if conf.Deadline > 0 {
 		c.watch = newWatchdog(c, conf.Deadline)
 	}
@@ -116,10 +121,12 @@ func (c *Comm) run(s *stream, seq uint64, call core.Call, block bool) (state, er
 	c.mu.Unlock()
 
 	if enter {
-		c.watch.enter(seq, call.Kind)
-		c.machine.start(call)
+		c.enter(seq, call)
 	}
 	finished, err := c.advance(block)
+	if finished && c.checking {
+		finished, err = c.checked(seq, call, block)
+	}
 
 	c.mu.Lock()
 	c.running = false
@@ -138,6 +145,27 @@ func (c *Comm) run(s *stream, seq uint64, call core.Call, block bool) (state, er
 		next.poke()
 	}
 	return ended, nil
+}
+
+// enter begins a call.
+func (c *Comm) enter(seq uint64, call core.Call) {
+	c.watch.enter(seq, call.Kind)
+	if c.checker != nil {
+		c.checking = true
+		call = c.checker.gather(call)
+	}
+	c.machine.start(call)
+}
+
+// checked begins the call whose signatures have been exchanged, unless they differ. Then all ranks know, and none has begun.
+func (c *Comm) checked(seq uint64, call core.Call, block bool) (finished bool, err error) {
+	c.checking = false
+	if err := c.checker.mismatch(seq); err != nil {
+		c.Fail(err, false)
+		return false, nil
+	}
+	c.machine.start(call)
+	return c.advance(block)
 }
 
 // advance drives the machine until it is done, or needs to wait; if block is set it then waits, once.
@@ -181,12 +209,13 @@ func (c *Comm) broken() {
 		ranks := []int{c.machine.ring.Prev(), c.machine.ring.Next()}
 		slices.Sort(ranks)
 		ranks = slices.Compact(ranks)
-		c.Fail(&core.LostError{Ranks: ranks, Hosts: c.conf.hostsOf(ranks)}, true)
+		c.Fail(&core.LostError{Ranks: ranks}, true)
 	}
 }
 
 // Fail ends the communicator here, and on the other ranks if spread is set.
 func (c *Comm) Fail(reason error, spread bool) {
+	c.conf.locate(reason)
 	c.mu.Lock()
 	if c.failure != nil {
 		c.mu.Unlock()

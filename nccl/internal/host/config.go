@@ -3,15 +3,27 @@ package host
 import (
 	"slices"
 	"time"
+
+	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// Config is how a communicator of the host engine behaves. It must be equal on all ranks but for Hosts, which the engine fills.
+// Config is how a communicator of the host engine behaves. All ranks have the same.
 type Config struct {
 	Deadline time.Duration // a call unfinished for so long ends the communicator with a *core.StallError; 0: none
 	Check    bool          // compare every call with the other ranks' before it runs
 	RankRing bool          // the ring is in the order of ranks, not grouped by host
 
-	hosts []string // by rank; nil inside one process
+	hosts []string // by rank, as Join has learned; nil inside one process
+}
+
+// locate adds to a failure on which hosts its ranks are.
+func (c *Config) locate(failure error) {
+	switch e := failure.(type) {
+	case *core.LostError:
+		e.Hosts = c.hostsOf(e.Ranks)
+	case *core.StallError:
+		e.Hosts = c.hostsOf(e.Missing)
+	}
 }
 
 // hostsOf returns the hosts of ranks, each once.

@@ -8,10 +8,7 @@ import (
 
 // Local returns the Comms of n ranks inside this process.
 func Local(n int, conf Config) []*Comm {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := ranksInOrder(n)
 	comms := make([]*Comm, n)
 	members := make([]control.Member, n)
 	for i, port := range fabric.Local(n) {

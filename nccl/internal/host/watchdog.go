@@ -67,7 +67,6 @@ func (w *watchdog) look() {
 	if w.comm.finished(stall.Seq) {
 		return
 	}
-	stall.Hosts = w.comm.conf.hostsOf(stall.Missing)
 	w.comm.Fail(stall, true)
 }
 

@@ -1,5 +1,5 @@
 // Package fabric carries bytes between the ranks of a communicator. A rank holds a [Port], its end of all links; the links are
-// TCP connections ([Join]) or pipes inside a process ([Local]).
+// TCP connections ([TCP]) or pipes inside a process ([Local]).
 //
 // # Model
 //
