@@ -89,6 +89,7 @@ func TestLocalCloseEndsReads(t *testing.T) {
 
 // A descendant that keeps standard error open does not keep Wait.
 func TestLocalWaitLeavesDescendants(t *testing.T) {
+	t.Parallel()
 	var stderr bytes.Buffer
 	l := startLocal(t, &stderr, "/bin/sh", "-c", "sleep 1000 </dev/null >/dev/null & echo $!")
 	out, err := io.ReadAll(l)

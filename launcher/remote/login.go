@@ -130,15 +130,14 @@ func (d *Dialer) attempt(ctx context.Context, s *settings) (*Conn, *failure) {
 		return nil, dialFailure(early, address, err)
 	}
 	stop := context.AfterFunc(early, func() { raw.Close() })
-	defer stop()
+	defer func() { stop() }()
 	h := &handshake{
 		dialer: d, settings: s, ctx: ctx,
 		opening: &opening{Conn: raw},
 		// Once the server has proved who it is, only ctx is over it.
-		reached: func() bool {
-			ok := stop()
+		reached: func() {
+			stop()
 			stop = context.AfterFunc(ctx, func() { raw.Close() })
-			return ok
 		},
 	}
 	client, err := h.run(address)
@@ -200,7 +199,7 @@ type handshake struct {
 	settings *settings
 	ctx      context.Context
 	opening  *opening
-	reached  func() bool
+	reached  func() // called once, when the host's key has been accepted
 
 	mu         sync.Mutex
 	hostKeyOK  bool

@@ -3,28 +3,18 @@ package remote
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/rsa"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
-	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/internal/testhost/sshserver"
@@ -78,312 +68,6 @@ func TestDialKnowsItsAddresses(t *testing.T) {
 	require.NoError(t, c.Close(), "again")
 }
 
-func TestUnknownHostKey(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	require.NoError(t, s.ForgetKnownHosts())
-	err := dial(t, s.Host, SSH{})
-	requireStep(t, err, StepLogin)
-	var key *HostKeyError
-	require.ErrorAs(t, err, &key)
-	require.Equal(t, &HostKeyError{Type: "ssh-ed25519", Fingerprint: ssh.FingerprintSHA256(s.HostKey), File: s.KnownHosts}, key)
-	for _, part := range []string{"127.0.0.1: login: ", key.Fingerprint, s.KnownHosts, "--accept-new-host-keys"} {
-		require.ErrorContains(t, err, part)
-	}
-	text, readErr := os.ReadFile(s.KnownHosts)
-	require.NoError(t, readErr)
-	require.Empty(t, text)
-}
-
-func TestNewHostKeysAreStored(t *testing.T) {
-	for _, hashed := range []bool{false, true} {
-		s := sshserver.Start(t, sshserver.Config{})
-		// A file of somebody who forgot the last newline, in a folder that is
-		// still to be made.
-		s.KnownHosts = filepath.Join(t.TempDir(), "ssh", "known_hosts")
-		configure(t, s.Host, "UserKnownHostsFile "+s.KnownHosts)
-		if hashed {
-			configure(t, s.Host, "HashKnownHosts yes")
-			require.NoError(t, os.Mkdir(filepath.Dir(s.KnownHosts), 0o700))
-			require.NoError(t, os.WriteFile(s.KnownHosts, []byte("# mine"), 0o600))
-		}
-		require.NoError(t, dial(t, s.Host, SSH{AcceptNewHostKeys: true}))
-		require.NoError(t, dial(t, s.Host, SSH{}), "it is known now")
-		text, err := os.ReadFile(s.KnownHosts)
-		require.NoError(t, err)
-		require.Equal(t, !hashed, strings.Contains(string(text), "127.0.0.1"), "%s", text)
-		require.Equal(t, hashed, strings.HasPrefix(string(text), "# mine\n|1|"), "%s", text)
-		info, err := os.Stat(s.KnownHosts)
-		require.NoError(t, err)
-		require.EqualValues(t, 0o600, info.Mode().Perm())
-	}
-}
-
-// Many logins at once store a key once, and whole.
-func TestNewHostKeysAreStoredOnce(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	require.NoError(t, s.ForgetKnownHosts())
-	var wg sync.WaitGroup
-	for range 4 { // as many processes
-		d := dialerFor(t, s.Host, SSH{AcceptNewHostKeys: true})
-		for range 4 {
-			wg.Go(func() {
-				c, err := d.Dial(t.Context(), s.Entry())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				c.Close()
-			})
-		}
-	}
-	wg.Wait()
-	text, err := os.ReadFile(s.KnownHosts)
-	require.NoError(t, err)
-	require.Equal(t, knownhosts.Line([]string{s.Addr.String()}, s.HostKey)+"\n", string(text))
-}
-
-func TestChangedHostKeyIsNeverAccepted(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	require.NoError(t, s.ForgeKnownHosts())
-	configure(t, s.Host, "StrictHostKeyChecking no")
-	err := dial(t, s.Host, SSH{AcceptNewHostKeys: true})
-	requireStep(t, err, StepLogin)
-	var key *HostKeyError
-	require.ErrorAs(t, err, &key)
-	require.Equal(t, 1, key.Line)
-	require.ErrorContains(t, err, s.KnownHosts+":1")
-	require.Zero(t, s.Logins())
-}
-
-func TestRevokedHostKey(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	known, err := os.ReadFile(s.KnownHosts)
-	require.NoError(t, err)
-	known = append(known, "@revoked * "+string(ssh.MarshalAuthorizedKey(s.HostKey))...)
-	require.NoError(t, os.WriteFile(s.KnownHosts, known, 0o600))
-	err = dial(t, s.Host, SSH{AcceptNewHostKeys: true})
-	var key *HostKeyError
-	require.ErrorAs(t, err, &key)
-	require.True(t, key.Revoked)
-	require.ErrorContains(t, err, "revoked at "+s.KnownHosts+":2")
-}
-
-func TestHostKeyAlias(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	require.NoError(t, os.WriteFile(s.KnownHosts, []byte(knownhosts.Line([]string{"store"}, s.HostKey)), 0o600))
-	configure(t, s.Host, "HostKeyAlias store")
-	require.NoError(t, dial(t, s.Host, SSH{}))
-}
-
-func TestHostCertificate(t *testing.T) {
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	authority, err := ssh.NewSignerFromKey(private)
-	require.NoError(t, err)
-	s := sshserver.Start(t, sshserver.Config{HostCA: authority})
-	line := "@cert-authority * " + string(ssh.MarshalAuthorizedKey(authority.PublicKey()))
-	require.NoError(t, os.WriteFile(s.KnownHosts, []byte(line), 0o600))
-	require.NoError(t, dial(t, s.Host, SSH{}))
-}
-
-// The algorithms of a host's known keys come first, and certificates only
-// where their authority is known.
-func TestHostKeyAlgorithms(t *testing.T) {
-	private, err := rsa.GenerateKey(rand.Reader, 2048)
-	require.NoError(t, err)
-	rsaKey, err := ssh.NewPublicKey(&private.PublicKey)
-	require.NoError(t, err)
-	lines := knownhosts.Line([]string{"old"}, rsaKey) + "\n@cert-authority *.lab " + string(ssh.MarshalAuthorizedKey(rsaKey))
-	k := &hostKeys{files: []string{writeFile(t, "known_hosts", lines, 0o600)}}
-	require.NoError(t, k.read())
-
-	algorithms := k.algorithms("old:22")
-	require.ElementsMatch(t, []string{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512}, algorithms[:2])
-	require.Contains(t, algorithms, ssh.KeyAlgoED25519, "so that a changed key is shown and refused")
-	require.NotContains(t, algorithms, ssh.CertAlgoED25519v01)
-	require.NotContains(t, algorithms, ssh.KeyAlgoRSA, "SHA-1")
-
-	require.Equal(t, ssh.KeyAlgoED25519, k.algorithms("new:22")[0])
-	require.Contains(t, k.algorithms("n1.lab:22")[0], "-cert-v01@openssh.com")
-}
-
-func TestAuthentication(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{RejectKeys: true}})
-	err := dial(t, s.Host, SSH{Key: filepath.Join(s.Dir, "absent")})
-	requireStep(t, err, StepLogin)
-	var auth *AuthError
-	require.ErrorAs(t, err, &auth)
-	require.Equal(t, s.User, auth.User)
-	require.Equal(t, []string{"publickey"}, auth.Methods)
-	require.Equal(t, []string{s.Key}, auth.Keys)
-	require.Len(t, auth.Trouble, 1)
-	require.ErrorContains(t, err, "user tester was not let in: tried "+s.Key)
-	require.ErrorContains(t, err, "absent: no such file")
-	require.Zero(t, s.Logins())
-}
-
-func TestRejectedLoginsAreNotRepeated(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{RejectKeys: true}})
-	require.Error(t, dial(t, s.Host, SSH{}))
-	require.Equal(t, 1, s.Connections())
-}
-
-func TestOpenKeyFileIsRefused(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	require.NoError(t, os.Chmod(s.Key, 0o644))
-	err := dial(t, s.Host, SSH{})
-	require.ErrorContains(t, err, "found mode 0644 (chmod 600 it)")
-	require.ErrorContains(t, err, "no key to try")
-}
-
-// encrypt replaces the server's client key file by an encrypted one.
-func encrypt(t testing.TB, path, passphrase string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	key, err := ssh.ParseRawPrivateKey(text)
-	require.NoError(t, err)
-	block, err := ssh.MarshalPrivateKeyWithPassphrase(*key.(*ed25519.PrivateKey), "", []byte(passphrase))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
-}
-
-func TestEncryptedKey(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	encrypt(t, s.Key, "secret")
-
-	err := dial(t, s.Host, SSH{})
-	require.ErrorContains(t, err, "nobody to ask for its passphrase")
-
-	// Many hosts, one question, asked again after a wrong answer.
-	var asked atomic.Int32
-	answers := []string{"wrong", "secret"}
-	prompt := func(_ context.Context, host, question string) ([]byte, error) {
-		if !strings.Contains(question, s.Key) || host != "127.0.0.1" {
-			t.Errorf("%s was asked %q", host, question)
-		}
-		return []byte(answers[asked.Add(1)-1]), nil
-	}
-	d := dialerFor(t, s.Host, SSH{Prompt: prompt})
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			c, err := d.Dial(t.Context(), s.Entry())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			c.Close()
-		})
-	}
-	wg.Wait()
-	require.EqualValues(t, 2, asked.Load())
-	require.Equal(t, 8, s.Logins())
-}
-
-func TestEncryptedKeyIsAskedForOnlyIfItHelps(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{RejectKeys: true}})
-	encrypt(t, s.Key, "secret")
-	err := dial(t, s.Host, SSH{Prompt: func(context.Context, string, string) ([]byte, error) {
-		t.Error("asked for the passphrase of a key that the server rejects")
-		return nil, errors.New("no")
-	}})
-	requireStep(t, err, StepLogin)
-}
-
-func TestEncryptedKeyAsksThreeTimes(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	encrypt(t, s.Key, "secret")
-	asked := 0
-	d := dialerFor(t, s.Host, SSH{Prompt: func(context.Context, string, string) ([]byte, error) {
-		asked++
-		return []byte("guess"), nil
-	}})
-	for range 2 {
-		_, err := d.Dial(t.Context(), s.Entry())
-		require.ErrorContains(t, err, "no passphrase of 3 was right")
-	}
-	require.Equal(t, 3, asked)
-}
-
-// serveAgent runs an ssh-agent with the key of a file, which it takes away.
-func serveAgent(t testing.TB, keyFile string) (socket string) {
-	t.Helper()
-	text, err := os.ReadFile(keyFile)
-	require.NoError(t, err)
-	key, err := ssh.ParseRawPrivateKey(text)
-	require.NoError(t, err)
-	require.NoError(t, os.Remove(keyFile))
-	ring := agent.NewKeyring()
-	require.NoError(t, ring.Add(agent.AddedKey{PrivateKey: key}))
-	socket = filepath.Join(t.TempDir(), "agent")
-	l, err := net.Listen("unix", socket)
-	require.NoError(t, err)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() {
-				defer c.Close()
-				agent.ServeAgent(ring, c)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		serving.Wait()
-	})
-	return socket
-}
-
-func TestAgentSigns(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	d := func(conf SSH) *Dialer { return dialerFor(t, s.Host, conf) }
-	socket := serveAgent(t, s.Key)
-
-	// IdentitiesOnly, which the server's ssh_config asks for: the file of the
-	// public half says which of the agent's keys to use.
-	c, err := d(SSH{Agent: socket}).Dial(t.Context(), s.Entry())
-	require.NoError(t, err)
-	require.NoError(t, c.Close())
-
-	require.NoError(t, os.Remove(s.Key+".pub"))
-	_, err = d(SSH{Agent: socket}).Dial(t.Context(), s.Entry())
-	require.ErrorContains(t, err, "no key to try")
-
-	configure(t, s.Host, "IdentitiesOnly no\nIdentityAgent "+socket)
-	c, err = d(SSH{}).Dial(t.Context(), s.Entry())
-	require.NoError(t, err)
-	require.NoError(t, c.Close())
-
-	_, err = d(SSH{Agent: socket + ".absent"}).Dial(t.Context(), s.Entry())
-	require.ErrorContains(t, err, "agent "+socket+".absent")
-}
-
-func TestSilentAgentDoesNotOutliveTheContext(t *testing.T) {
-	s := sshserver.Start(t, sshserver.Config{})
-	socket := filepath.Join(t.TempDir(), "agent")
-	l, err := net.Listen("unix", socket)
-	require.NoError(t, err)
-	defer l.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	d := dialerFor(t, s.Host, SSH{Agent: socket})
-	go func() {
-		c, err := l.Accept()
-		if err == nil {
-			io.ReadFull(c, make([]byte, 1)) // it has been asked
-			cancel()
-			io.Copy(io.Discard, c)
-			c.Close()
-		}
-	}()
-	_, err = d.Dial(ctx, s.Entry())
-	require.ErrorIs(t, err, context.Canceled)
-}
-
 func TestDroppedLoginsAreRepeated(t *testing.T) {
 	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{Drop: 3}})
 	require.NoError(t, dial(t, s.Host, SSH{}))
@@ -410,6 +94,7 @@ func TestMaxStartups(t *testing.T) {
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		faults sshserver.Faults
@@ -421,6 +106,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			s := sshserver.Start(t, sshserver.Config{Faults: tt.faults})
 			cause := errors.New("--start-timeout is over")
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, cause)
@@ -434,6 +120,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 }
 
 func TestConnectTimeout(t *testing.T) {
+	t.Parallel()
 	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{Silent: true}})
 	configure(t, s.Host, "ConnectTimeout 1")
 	err := dial(t, s.Host, SSH{})
@@ -443,12 +130,14 @@ func TestConnectTimeout(t *testing.T) {
 
 // ConnectTimeout ends with the key exchange: authentication may take longer.
 func TestConnectTimeoutIsNotForAuthentication(t *testing.T) {
+	t.Parallel()
 	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{LoginDelay: 1500 * time.Millisecond}})
 	configure(t, s.Host, "ConnectTimeout 1")
 	require.NoError(t, dial(t, s.Host, SSH{}))
 }
 
 func TestServerThatIsNotSSH(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
@@ -471,6 +160,7 @@ func TestServerThatIsNotSSH(t *testing.T) {
 }
 
 func TestRefusedConnection(t *testing.T) {
+	t.Parallel()
 	s := sshserver.Start(t, sshserver.Config{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -484,6 +174,7 @@ func TestRefusedConnection(t *testing.T) {
 }
 
 func TestNamesThatDoNotResolveAreRepeated(t *testing.T) {
+	t.Parallel()
 	s := sshserver.Start(t, sshserver.Config{})
 	var log bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
