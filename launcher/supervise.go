@@ -23,11 +23,16 @@ type state struct {
 	stopping bool
 	sooner   bool // the user insisted: KILL without grace
 
+	noticed map[string]bool // what agents wanted the user to know
+
 	writeError chan error // a writer's first error
 }
 
 func newState(size int) state {
-	return state{exits: make([]*RankExit, size), running: size, writeError: make(chan error, 2)}
+	return state{
+		exits: make([]*RankExit, size), running: size,
+		noticed: map[string]bool{}, writeError: make(chan error, 2),
+	}
 }
 
 // read is the goroutine that receives from one agent. It passes output on and
@@ -205,6 +210,10 @@ func (l *launch) handle(m letter) {
 	case *wire.InputTaken:
 		l.input.taken(m)
 	case *wire.Notice:
+		if l.noticed[m.Text] {
+			return // one host's word is enough
+		}
+		l.noticed[m.Text] = true
 		l.event(Event{Kind: Warning, Host: h.name, Rank: -1, Message: m.Text})
 	case *wire.Done:
 		h.done = true

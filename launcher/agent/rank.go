@@ -75,10 +75,11 @@ func (a *agent) prepare(index int, app wire.App, host map[string]string) (prepar
 		if !app.DirHint {
 			return refuse(p.dir, fmt.Errorf("working folder: %w", err), "")
 		}
-		p.dir = host["HOME"]
+		if p.dir = host["HOME"]; folderExists(p.dir) != nil {
+			p.dir = "/"
+		}
 		if app.Dir != "" {
-			a.conn.Send(&wire.Notice{Text: fmt.Sprintf("%s has no folder %s; ranks start in %s there",
-				a.start.Hosts[a.start.Node].Name, app.Dir, p.dir)})
+			a.conn.Send(&wire.Notice{Text: fmt.Sprintf("there is no folder %s, so ranks start in %s", app.Dir, p.dir)})
 		}
 	}
 	p.env = composeEnv(a.start, host, p.dir)

@@ -315,6 +315,28 @@ func TestDamagedUploadIsNotStored(t *testing.T) {
 	}
 }
 
+// brokenStream ends in the middle of an upload.
+type brokenStream struct{ Stream }
+
+func (s *brokenStream) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("\x1f\x8b")) { // gzip's magic number
+		s.Stream.Write(p[:len(p)/2])
+		s.Stream.Close()
+		return 0, io.ErrClosedPipe
+	}
+	return s.Stream.Write(p)
+}
+
+func TestBrokenUploadLeavesNothing(t *testing.T) {
+	l := newLogin(t, "/bin/sh")
+	l.wrap = func(s Stream) Stream { return &brokenStream{s} }
+	_, err := newFakeAgent(t).Start(t.Context(), "node1", Start{}, l.run)
+	require.Error(t, err)
+	entries, err := os.ReadDir(l.home() + "/.cache/gorun")
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing but the folder's id: %v", entries)
+}
+
 // Hosts that share a home start at once: it is filled once, and all run the
 // program.
 func TestSharedHomeIsFilledOnce(t *testing.T) {

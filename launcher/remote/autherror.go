@@ -2,6 +2,7 @@ package remote
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -28,8 +29,18 @@ func (e *AuthError) Error() string {
 	if len(e.Methods) > 0 {
 		fmt.Fprintf(&b, "; the server accepts %s", strings.Join(e.Methods, ", "))
 	}
-	fmt.Fprintf(&b, " (%v); gorun logs in with keys only: give one with -i or key=, or add it to ssh-agent", e.Err)
+	if e.Err != nil && !e.explains(e.Err.Error()) {
+		fmt.Fprintf(&b, " (%v)", e.Err)
+	}
+	b.WriteString("; gorun logs in with keys only: give one with -i or key=, or add it to ssh-agent")
 	return b.String()
+}
+
+// explains says whether the rest of the message has what cause says: that the
+// keys have run out, or why one could not be used.
+func (e *AuthError) explains(cause string) bool {
+	return strings.Contains(cause, "no supported methods remain") ||
+		slices.ContainsFunc(e.Trouble, func(t string) bool { return strings.Contains(cause, t) })
 }
 
 func (e *AuthError) Unwrap() error { return e.Err }

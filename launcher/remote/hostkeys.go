@@ -218,14 +218,11 @@ func (k *hostKeys) add(s *settings, remote net.Addr, key ssh.PublicKey) error {
 }
 
 func knownHostLine(s *settings, key ssh.PublicKey) []byte {
-	if cert, ok := key.(*ssh.Certificate); ok {
-		key = cert.Key
-	}
 	name := xknownhosts.Normalize(s.lookupName())
 	if s.HashKnownHosts {
 		name = xknownhosts.HashHostname(name)
 	}
-	return append([]byte(name+" "), ssh.MarshalAuthorizedKey(key)...)
+	return append([]byte(name+" "), ssh.MarshalAuthorizedKey(plain(key))...)
 }
 
 // lineEnd returns the newline that f lacks at its end, if it does.

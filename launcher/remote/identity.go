@@ -85,8 +85,9 @@ func readIdentity(path string) (*identity, error) {
 }
 
 // open returns the key's signer, asking for the passphrase if need be. Others
-// who need the key meanwhile wait, each as long as its ctx.
-func (id *identity) open(ctx context.Context, host string, conf *SSH) (ssh.Signer, error) {
+// who need the key meanwhile wait, each as long as its context.
+func (id *identity) open(login *signing) (ssh.Signer, error) {
+	ctx, conf := login.ctx, login.conf
 	select {
 	case <-id.unlock:
 		defer func() { id.unlock <- struct{}{} }()
@@ -100,7 +101,7 @@ func (id *identity) open(ctx context.Context, host string, conf *SSH) (ssh.Signe
 		return nil, fmt.Errorf("%s is encrypted, and there is nobody to ask for its passphrase; add it to ssh-agent", id.path)
 	}
 	for range maxAnswers {
-		answer, err := conf.Prompt(ctx, host, fmt.Sprintf("Enter passphrase for key '%s': ", id.path))
+		answer, err := conf.Prompt(ctx, login.host, fmt.Sprintf("Enter passphrase for key '%s': ", id.path))
 		if err != nil {
 			if ctx.Err() == nil {
 				id.denied = fmt.Errorf("%s: %w", id.path, err)
@@ -119,12 +120,19 @@ func (id *identity) open(ctx context.Context, host string, conf *SSH) (ssh.Signe
 	return nil, id.denied
 }
 
-// fileSigner signs with an identity on behalf of one login.
-type fileSigner struct {
-	*identity
-	ctx  context.Context // of the login, which signing is a part of
+// signing is the login on whose behalf keys sign.
+type signing struct {
+	ctx  context.Context
 	host string
 	conf *SSH
+	// failed hears of keys that the server would accept and that cannot sign.
+	failed func(key ssh.PublicKey, err error)
+}
+
+// fileSigner signs with an identity.
+type fileSigner struct {
+	*identity
+	login *signing
 }
 
 func (s *fileSigner) PublicKey() ssh.PublicKey { return s.public }
@@ -142,8 +150,9 @@ func (s *fileSigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
 }
 
 func (s *fileSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
-	signer, err := s.open(s.ctx, s.host, s.conf)
+	signer, err := s.open(s.login)
 	if err != nil {
+		s.login.failed(s.public, err)
 		return nil, err
 	}
 	if as, ok := signer.(ssh.AlgorithmSigner); ok {
@@ -180,12 +189,12 @@ type candidate struct {
 // files. (OpenSSH has the agent's before files that were asked for, which
 // servers that allow six attempts often answer with a hang-up.) Trouble is
 // what was asked for and cannot be used.
-func (d *Dialer) candidates(ctx context.Context, s *settings) (keys []candidate, trouble []string) {
+func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trouble []string) {
 	var fromAgent []ssh.Signer
 	if s.Agent != "" {
-		a, err := d.signingAgent(ctx, s.Agent)
+		a, err := d.signingAgent(login.ctx, s.Agent)
 		if err == nil {
-			fromAgent, err = a.keys(ctx)
+			fromAgent, err = a.keys(login)
 		}
 		if err != nil {
 			trouble = append(trouble, fmt.Sprintf("agent %s: %v", s.Agent, err))
@@ -209,7 +218,7 @@ func (d *Dialer) candidates(ctx context.Context, s *settings) (keys []candidate,
 		}
 	}
 	addFile := func(file keyFile) {
-		signer, name, err := d.fileSigner(ctx, s, file.path, fromAgent)
+		signer, name, err := d.fileSigner(login, file.path, fromAgent)
 		if err != nil {
 			if file.explicit || !errors.Is(err, os.ErrNotExist) {
 				trouble = append(trouble, err.Error())
@@ -248,7 +257,7 @@ func (d *Dialer) candidates(ctx context.Context, s *settings) (keys []candidate,
 
 // fileSigner returns the signer of a key file: the agent's, if it has the
 // key, because that needs no passphrase. Then the public half is enough.
-func (d *Dialer) fileSigner(ctx context.Context, s *settings, path string, fromAgent []ssh.Signer) (ssh.Signer, string, error) {
+func (d *Dialer) fileSigner(login *signing, path string, fromAgent []ssh.Signer) (ssh.Signer, string, error) {
 	public := ssh.PublicKey(nil)
 	id, err := d.identity(path)
 	if err == nil {
@@ -266,7 +275,15 @@ func (d *Dialer) fileSigner(ctx context.Context, s *settings, path string, fromA
 	if err != nil {
 		return nil, "", err
 	}
-	return &fileSigner{identity: id, ctx: ctx, host: s.Name, conf: &d.conf}, path, nil
+	return &fileSigner{id, login}, path, nil
+}
+
+// plain returns the key of a certificate, and any other key as it is.
+func plain(key ssh.PublicKey) ssh.PublicKey {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		return cert.Key
+	}
+	return key
 }
 
 // describe names a key by type and fingerprint.

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -33,6 +34,7 @@ func TestAuthentication(t *testing.T) {
 	require.Len(t, auth.Trouble, 1)
 	require.ErrorContains(t, err, "user tester was not let in: tried "+s.Key)
 	require.ErrorContains(t, err, "absent: no such file")
+	require.NotContains(t, err.Error(), "methods remain", "what the keys and methods listed say already")
 	require.Zero(t, s.Logins())
 }
 
@@ -103,6 +105,32 @@ func TestEncryptedKeyIsAskedForOnlyIfItHelps(t *testing.T) {
 		return nil, errors.New("no")
 	}})
 	requireStep(t, err, StepLogin)
+}
+
+// A key that cannot be unlocked does not keep the next from being tried.
+func TestKeyAfterOneThatCannotSign(t *testing.T) {
+	s := sshserver.Start(t, sshserver.Config{AnyKey: true})
+	locked := writeFile(t, "locked", "", 0o600)
+	newKey(t, locked)
+	encrypt(t, locked, "secret")
+	require.NoError(t, dial(t, s.Host, SSH{Key: locked}))
+
+	require.NoError(t, os.Remove(s.Key))
+	require.NoError(t, os.Remove(s.Key+".pub"))
+	err := dial(t, s.Host, SSH{Key: locked})
+	require.ErrorContains(t, err, "tried "+locked+"; ")
+	require.ErrorContains(t, err, "nobody to ask for its passphrase")
+	require.Equal(t, 1, strings.Count(err.Error(), "nobody to ask"))
+}
+
+// newKey replaces a key file by another key.
+func newKey(t testing.TB, path string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKey(private, "")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 }
 
 func TestEncryptedKeyAsksThreeTimes(t *testing.T) {

@@ -40,7 +40,8 @@ func (d *Dialer) signingAgent(ctx context.Context, socket string) (*signingAgent
 }
 
 // keys returns the agent's keys for one login. They are listed once.
-func (a *signingAgent) keys(ctx context.Context) ([]ssh.Signer, error) {
+func (a *signingAgent) keys(login *signing) ([]ssh.Signer, error) {
+	ctx := login.ctx
 	select {
 	case <-a.once:
 		defer func() { a.once <- struct{}{} }()
@@ -57,7 +58,7 @@ func (a *signingAgent) keys(ctx context.Context) ([]ssh.Signer, error) {
 	var keys []ssh.Signer
 	for _, s := range a.signers {
 		if as, ok := s.(ssh.AlgorithmSigner); ok {
-			keys = append(keys, &agentSigner{AlgorithmSigner: as, agent: a, ctx: ctx})
+			keys = append(keys, &agentSigner{as, a, login})
 		}
 	}
 	return keys, nil
@@ -69,12 +70,12 @@ func (a *signingAgent) close() {
 	a.running.Wait()
 }
 
-// agentSigner signs with a key of the agent on behalf of one login. An agent
-// may ask its user and take its time.
+// agentSigner signs with a key of the agent, which may ask its user and take
+// its time.
 type agentSigner struct {
 	ssh.AlgorithmSigner
 	agent *signingAgent
-	ctx   context.Context // of the login, which signing is a part of
+	login *signing
 }
 
 func (s *agentSigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
@@ -82,9 +83,13 @@ func (s *agentSigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) 
 }
 
 func (s *agentSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
-	return ask(s.ctx, s.agent, func() (*ssh.Signature, error) {
+	signature, err := ask(s.login.ctx, s.agent, func() (*ssh.Signature, error) {
 		return s.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
 	})
+	if err != nil {
+		s.login.failed(s.PublicKey(), err)
+	}
+	return signature, err
 }
 
 // ask calls f, which waits for the agent and knows no context. If ctx ends
