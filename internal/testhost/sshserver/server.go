@@ -30,6 +30,7 @@ type Config struct {
 	Noise       string // what the shell's start files print on standard output
 	StderrNoise string // and on standard error
 
+	AnyKey bool       // let in whoever has any key
 	HostCA ssh.Signer // certifies the server's key; nil: it has no certificate
 
 	Faults Faults // those it starts with

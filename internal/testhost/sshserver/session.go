@@ -27,7 +27,7 @@ func (s *Server) serverConfig(clientKey ssh.PublicKey) *ssh.ServerConfig {
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			f := s.current()
 			wait(f.LoginDelay)
-			if f.RejectKeys || string(key.Marshal()) != string(clientKey.Marshal()) {
+			if f.RejectKeys || !s.conf.AnyKey && string(key.Marshal()) != string(clientKey.Marshal()) {
 				return nil, errors.New("key not authorized")
 			}
 			return nil, nil
