@@ -63,7 +63,7 @@ func build(t *testing.T) string {
 func stage(t *testing.T, conf cluster.Config) *cluster.Cluster {
 	t.Helper()
 	c := cluster.New(t, conf)
-	for _, name := range []string{"gorun", "hello", "mnist"} {
+	for _, name := range []string{"gorun", "hello", "allreduce", "mnist"} {
 		b, err := os.ReadFile(filepath.Join(build(t), name))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(c.Dir, name), b, 0o755))
