@@ -30,5 +30,5 @@ for name in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx
 	cp -f -- "$module/data/$name-ubyte.gz" bin/data/
 done
 
-say "bin/gorun -np 4 bin/mnist $*"
+say "bin/gorun -np 4 bin/mnist${*:+ $*}"
 exec bin/gorun -np 4 bin/mnist "$@"

@@ -105,7 +105,6 @@ func start(ctx context.Context, conf config, w io.Writer) error {
 	}
 	if err := work(ctx, comm, conf, w); err != nil {
 		comm.Abort(err) // the other ranks wait for this one somewhere
-		comm.Close()    // has nothing to add to err
 		return err
 	}
 	return comm.Close()
