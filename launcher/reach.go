@@ -126,7 +126,8 @@ func (r *reacher) reach(ctx context.Context, h *host) (err error) {
 	defer limit.end()
 	h.stderr = &excerpt{}
 	defer func() {
-		if err != nil && context.Cause(ctx) == errStartTimeout {
+		// How far it came says more than that the time was over.
+		if err != nil && context.Cause(ctx) == errStartTimeout && !errors.As(err, new(*remote.Error)) {
 			err = errStartTimeout
 		}
 	}()

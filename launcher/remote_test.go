@@ -125,11 +125,11 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 			"login", "--accept-new-host-keys"},
 		"a changed host key": {func(j *Job, s *sshserver.Server) { s.ForgeKnownHosts() }, "login", "changed"},
 		"a key that is not let in": {func(j *Job, s *sshserver.Server) { s.Set(sshserver.Faults{RejectKeys: true}) },
-			"login", "authenticat"},
+			"login", "not let in"},
 		"a server that says nothing": {func(j *Job, s *sshserver.Server) {
 			s.Set(sshserver.Faults{Silent: true})
 			j.Limits.Start = 3 * time.Second
-		}, "agent", "--start-timeout"},
+		}, "login", "--start-timeout"},
 		"no commands": {func(j *Job, s *sshserver.Server) { s.Set(sshserver.Faults{RefuseExec: true}) }, "agent", "command"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,195 @@
+//go:build linux
+
+package agent
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOnPath(t *testing.T) {
+	for path, want := range map[string]bool{
+		"a/host":              true,
+		"a/host:b/host":       true, // a job inside ours
+		"x/host:a/host":       true, // ours inside another
+		"b/host":              false,
+		"ab/host":             false,
+		"b/a":                 false, // a host's name is not a job
+		"":                    false,
+		"b/host:c/a:d/host.a": false,
+	} {
+		require.Equal(t, want, onPath(path, "a"), "%q", path)
+	}
+}
+
+func TestFindProgram(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"bin/tool": 0o755, "bin/notes": 0o644, "other/tool": 0o755, "own": 0o755} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, mode))
+	}
+	path := filepath.Join(dir, "missing") + ":" + filepath.Join(dir, "bin") + ":" + filepath.Join(dir, "other")
+	for name, c := range map[string]struct{ name, path, want, err string }{
+		"the first in PATH":                  {"tool", path, "bin/tool", ""},
+		"a relative path, from the folder":   {"bin/tool", path, "bin/tool", ""},
+		"an absolute path":                   {filepath.Join(dir, "own"), "", "own", ""},
+		"the current folder is not searched": {"own", path, "", "not found in PATH"},
+		"unless PATH says so":                {"own", path + ":", "own", ""},
+		"found, but not executable":          {"notes", path, "", "not executable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := findProgram(c.name, dir, c.path)
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, filepath.Join(dir, c.want), got)
+		})
+	}
+}
+
+func TestComposeEnv(t *testing.T) {
+	m := &wire.Start{
+		Job: "inner", Path: "outer/h", PathEnv: "/launcher/bin:/bin",
+		Env:   []string{"HOME=/launcher", "KEPT=1", "OMP_NUM_THREADS=7"},
+		Hosts: []wire.Host{{Name: "a", Ranks: []int{0, 1}}},
+	}
+	env := composeEnv(m, map[string]string{"HOME": "/host", "USER": "u", "PATH": "/bin:/usr/bin"}, "/work")
+	require.Subset(t, env, []string{
+		"HOME=/host", "USER=u", "KEPT=1", "PWD=/work", "OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=1",
+		"PATH=/launcher/bin:/bin:/usr/bin", "GORUN_JOB_PATH=outer/h:inner/a",
+	})
+	names := map[string]bool{}
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		require.False(t, names[name], "%s twice", name)
+		names[name] = true
+	}
+}
+
+func TestPrivateFolders(t *testing.T) {
+	dir := t.TempDir()
+	open := filepath.Join(dir, "open")
+	require.NoError(t, os.Mkdir(open, 0o755))
+	require.ErrorContains(t, makePrivate(open), "mode 0700")
+
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	require.NoError(t, os.Mkdir(target, 0o700))
+	require.NoError(t, os.Symlink(target, link))
+	require.ErrorContains(t, makePrivate(link), "expected a folder")
+
+	folder, err := makeFolder("job-1", []string{open, filepath.Join(dir, "new")}, true)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "new/job-1"), folder)
+	_, err = makeFolder("job-1", []string{open, link}, false)
+	require.ErrorContains(t, err, open)
+	require.ErrorContains(t, err, link)
+}
+
+// newStore returns a store that keeps everything below a test's folder.
+func newStore(t *testing.T) *store {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	s := &store{token: newToken("test")}
+	t.Cleanup(func() {
+		s.close()
+		removeFolders(s.token)
+	})
+	return s
+}
+
+func announcement(name string, content []byte) *wire.File {
+	return &wire.File{Name: name, Hash: fmt.Sprintf("%x", sha256.Sum256(content)), Size: int64(len(content)), Mode: 0o755}
+}
+
+func TestStoreKeepsWhatItAnnounced(t *testing.T) {
+	s := newStore(t)
+	content := []byte("#!/bin/sh\n")
+	require.Equal(t, &wire.FileWanted{Name: "p", Wanted: true}, s.announce(announcement("p", content)))
+	answer, err := s.write(content[:3])
+	require.NoError(t, err)
+	require.Nil(t, answer)
+	answer, err = s.write(content[3:])
+	require.NoError(t, err)
+	require.Equal(t, &wire.FileWanted{Name: "p"}, answer)
+	got, err := os.ReadFile(s.path("p"))
+	require.NoError(t, err)
+	require.Equal(t, content, got)
+	require.NoError(t, executable(s.path("p")))
+
+	require.Equal(t, &wire.FileWanted{Name: "again"}, s.announce(announcement("again", content)), "the content is there")
+	require.NotEmpty(t, s.path("again"))
+	require.Contains(t, s.announce(announcement("p", content)).Error, "two staged files")
+}
+
+func TestStoreRefusesWhatIsNotAsAnnounced(t *testing.T) {
+	s := newStore(t)
+	require.True(t, s.announce(announcement("p", []byte("right"))).Wanted)
+	answer, err := s.write([]byte("wrong"))
+	require.NoError(t, err)
+	require.Contains(t, answer.Error, "hash")
+	require.Empty(t, s.path("p"))
+	_, err = s.write([]byte("more"))
+	require.Error(t, err, "nobody asked")
+	for _, name := range []string{"", ".", "..", "a/b", "/"} {
+		require.NotEmpty(t, s.announce(announcement(name, nil)).Error, "%q", name)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(s.folder), "files", "*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestSweepEndsTheJobAndNothingElse(t *testing.T) {
+	start := func(path string) *exec.Cmd {
+		cmd := exec.Command("sleep", "60")
+		cmd.Env = append(os.Environ(), jobPathVar+"="+path)
+		require.NoError(t, cmd.Start())
+		return cmd
+	}
+	job := newToken("sweep")
+	ours, inner, other := start(job+"/a"), start("x/a:"+job+"/a:y/a"), start("other/a")
+	defer func() {
+		other.Process.Kill()
+		other.Wait()
+	}()
+	require.NoError(t, sweepJob(job))
+	for _, cmd := range []*exec.Cmd{ours, inner} {
+		require.Error(t, cmd.Wait())
+		require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+	}
+	require.Empty(t, marked(job))
+	require.Equal(t, []int{other.Process.Pid}, marked("other"))
+	require.Error(t, sweepJob(""))
+}
+
+func TestParentReadsNamesWithParentheses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a) Z 1 (b")
+	sleep, err := exec.LookPath("sleep")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(sleep, path))
+	cmd := exec.Command(path, "60")
+	require.NoError(t, cmd.Start())
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	ppid, state, ok := parent(cmd.Process.Pid)
+	require.True(t, ok)
+	require.Equal(t, strconv.Itoa(os.Getpid()), strconv.Itoa(ppid))
+	require.NotEqual(t, byte('Z'), state)
+}
