@@ -40,6 +40,10 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", noRaceSleep)
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
 			"signalled": signalled,
@@ -47,6 +51,10 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// noRaceSleep is GORACE for the scripts' many short processes: under the race
+// detector each of them would else sleep for a second before it exits.
+const noRaceSleep = "atexit_sleep_ms=0"
 
 // exits is a script command: "exits STATUS program args…" runs a program and
 // requires its exit status.
@@ -87,7 +95,10 @@ func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(path, args[end+2:]...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "TMPDIR=" + ts.Getenv("TMPDIR")}
+	cmd.Env = []string{"GORACE=" + noRaceSleep}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
 	stderr, err := os.Create(ts.MkAbs("stderr"))
 	ts.Check(err)
 	defer stderr.Close()
