@@ -91,7 +91,7 @@ func trainWorld(t *testing.T, size int, conf settings, data *dataset, from *stat
 
 func TestTrainingImproves(t *testing.T) {
 	data := subset(t)
-	conf := settings{epochs: 3, batch: 50, rate: 0.1, seed: 1}
+	conf := settings{epochs: 3, batch: 30, rate: 0.05, seed: 1}
 	for _, size := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("%d ranks", size), func(t *testing.T) {
 			result := trainWorld(t, size, conf, data, nil)
@@ -140,7 +140,7 @@ func TestWorldsTrainAlike(t *testing.T) {
 // an epoch, on 4 ranks.
 func TestRanksWithoutShare(t *testing.T) {
 	data := subset(t)
-	data.train = samples{images: data.train.images[:50*pixels], labels: data.train.labels[:50]}
+	data.train = samples{images: data.train.images[:20*pixels], labels: data.train.labels[:20]}
 	data.test = samples{images: data.test.images[:2*pixels], labels: data.test.labels[:2]}
 	result := trainWorld(t, 4, settings{epochs: 2, batch: 3, rate: 0.01, seed: 1}, data, nil)
 	require.Less(t, result.epochs[1].loss, result.epochs[0].loss)
