@@ -3,6 +3,8 @@ package launcher
 import (
 	"fmt"
 	"time"
+
+	"github.com/gorun/gorun/launcher/placement"
 )
 
 // Event is one thing that happened to a job. Fields that do not apply are
@@ -13,7 +15,8 @@ type Event struct {
 	Rank    int
 	Host    string
 	Message string
-	Exit    *RankExit
+	Exit    *RankExit       // of RankExited
+	Plan    *placement.Plan // of Placed
 }
 
 // Kind says what an event is about.

@@ -315,7 +315,7 @@ func (l *launch) begin() {
 
 // start tells every agent its share of the job.
 func (l *launch) start() error {
-	l.event(Event{Kind: Placed, Rank: -1, Message: fmt.Sprintf("%d ranks on %d hosts", l.plan.Size, len(l.hosts))})
+	l.event(Event{Kind: Placed, Rank: -1, Plan: l.plan, Message: fmt.Sprintf("%d ranks on %d hosts", l.plan.Size, len(l.hosts))})
 	key := make([]byte, 32)
 	rand.Read(key)
 	addrs := l.addresses()

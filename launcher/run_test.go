@@ -241,6 +241,19 @@ func TestAClosedOutputEndsTheJobQuietly(t *testing.T) {
 	requireGone(t, o.Job)
 }
 
+func TestLostOutputIsAFailure(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	for range 10 { // the error may come before or after the rank's end
+		job := sh(1, `echo lost`)
+		job.Streams.Stdout = full
+		o := run(t, job)
+		require.ErrorIs(t, o.err, syscall.ENOSPC)
+		require.Equal(t, StatusFailed, o.Status)
+	}
+}
+
 func TestSignals(t *testing.T) {
 	for name, c := range map[string]struct {
 		signals []os.Signal

@@ -133,6 +133,20 @@ func (l *launch) supervise(ctx context.Context) error {
 		}
 	}
 	l.input.close()
+	l.awaitOutput()
+	if l.reason != nil {
+		return l.reason
+	}
+	if first := firstFailure(l.failures); first != nil {
+		first.Tail = l.printer.tail(first.Rank)
+		return &ExitError{*first}
+	}
+	return nil
+}
+
+// awaitOutput blocks until everything that ranks have printed is written, or
+// the user does not want to wait for it.
+func (l *launch) awaitOutput() {
 	l.printer.close()
 	for written := false; !written; {
 		select {
@@ -143,18 +157,13 @@ func (l *launch) supervise(ctx context.Context) error {
 				l.end(&SignalError{signalNameOf(s)}, syscall.SIGKILL)
 				l.printer.abandon()
 			}
-		case err := <-l.writeError:
-			l.writeFailed(err)
 		}
 	}
-	if l.reason != nil {
-		return l.reason
+	select {
+	case err := <-l.writeError:
+		l.writeFailed(err)
+	default:
 	}
-	if first := firstFailure(l.failures); first != nil {
-		first.Tail = l.printer.tail(first.Rank)
-		return &ExitError{*first}
-	}
-	return nil
 }
 
 // beats is how many heartbeats go into the time after which silence counts.
@@ -365,7 +374,8 @@ func (l *launch) signalled(s os.Signal) {
 }
 
 // writeFailed ends a job whose output nobody takes any more. A closed pipe is
-// how a reader says that it has seen enough.
+// how a reader says that it has seen enough. Output that was lost makes a
+// failure even of a job that has ended well.
 func (l *launch) writeFailed(err error) {
 	if errors.Is(err, syscall.EPIPE) {
 		err = &SignalError{"SIGPIPE"}
@@ -373,6 +383,9 @@ func (l *launch) writeFailed(err error) {
 		err = fmt.Errorf("write the output of the ranks: %w", err)
 	}
 	l.end(err, syscall.SIGTERM)
+	if l.reason == nil && len(l.failures) == 0 {
+		l.reason = err
+	}
 }
 
 // finish lets the agents go and makes the result.
