@@ -129,13 +129,22 @@ func (m *Memory) grow(n int) error {
 
 // Open implements [Backend]. It does not block.
 func (m *Memory) Open(_ context.Context, epoch, rank int) ([]int, error) {
-	if err := m.check(epoch, rank); err != nil {
+	if err := m.Opened(epoch, rank); err != nil {
 		return nil, err
+	}
+	return slices.Clone(m.ring), nil
+}
+
+// Opened notes that a rank has opened the job, here or at another meeting place
+// of the cluster.
+func (m *Memory) Opened(epoch, rank int) error {
+	if err := m.check(epoch, rank); err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opened[rank] = true
-	return slices.Clone(m.ring), nil
+	return nil
 }
 
 // Put implements [Backend]. It does not block.

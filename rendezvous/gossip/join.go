@@ -51,49 +51,65 @@ func (n *Node) startJoining(seeds []string) {
 
 // How often keepJoined tries. When all join at once, each sees only those who
 // were there before, and memberlist's own repair takes minutes to tell it of the
-// rest; a second visit to the same seed does it in milliseconds.
+// rest; a second visit to the same seed does it in milliseconds. A host that does
+// not come within the first half minute is not worth many visits.
 const (
 	firstRejoin = 20 * time.Millisecond
-	lastRejoin  = 5 * time.Second
+	eagerRejoin = time.Second
+	eagerFor    = 30 * time.Second
+	calmRejoin  = 10 * time.Second
 )
 
-// keepJoined visits a seed, and again, while hosts are not there: not yet, or no
-// more, so that members which could not hear each other for long meet again.
+// keepJoined visits a seed, and again, while hosts have not joined. It also does
+// so, calmly, while hosts are suspected, so that members which could not hear
+// each other for long meet again; calmly, because on a machine that is too busy
+// to answer in time every visit adds to that.
 func (n *Node) keepJoined(seeds []string) {
-	pause := firstRejoin
+	pause, began := firstRejoin, time.Now()
 	for {
 		n.mu.Lock()
-		missing, changed := n.missing(present, left), n.changed
+		suspected, unseen := n.missing(present, left), n.missing(present, left, suspect)
+		changed := n.changed
 		n.mu.Unlock()
-		if missing == nil {
+		if suspected == nil {
 			if !await(n.ctx, nil, changed) {
 				return
 			}
-			pause = firstRejoin
 			continue
 		}
-		for _, seed := range n.visit(seeds) {
-			if n.ctx.Err() != nil {
-				return
-			}
-			if _, err := n.list.Join([]string{seed}); err == nil {
-				break
-			} else if n.ctx.Err() == nil {
-				n.log.Debug("join", "seed", seed, "error", err)
-			}
+		if unseen == nil {
+			pause = calmRejoin
+		} else {
+			n.visit(seeds)
 		}
 		if !await(n.ctx, nil, time.After(pause/2+rand.N(pause))) {
 			return
 		}
-		pause = min(2*pause, lastRejoin)
+		if unseen == nil {
+			n.visit(seeds)
+		}
+		longest := eagerRejoin
+		if time.Since(began) > eagerFor {
+			longest = calmRejoin
+		}
+		pause = min(2*pause, longest)
 	}
 }
 
-// visit returns the seeds in the order in which to try them: the first, which
-// soon knows all, then those from a random one on, so that not all ask the
-// second when the first is busy.
-func (n *Node) visit(seeds []string) []string {
+// visit joins by one seed. It tries the first, which soon knows all, then the
+// others from a random one on, so that not all ask the second when the first is
+// busy.
+func (n *Node) visit(seeds []string) {
 	at := rand.N(len(seeds))
 	order := append([]string{seeds[0]}, seeds[at:]...)
-	return append(order, seeds[:at]...)
+	for _, seed := range append(order, seeds[:at]...) {
+		if n.ctx.Err() != nil {
+			return
+		}
+		_, err := n.list.Join([]string{seed})
+		if err == nil {
+			return
+		}
+		n.log.Debug("join", "seed", seed, "error", err)
+	}
 }

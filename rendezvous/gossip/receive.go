@@ -162,7 +162,7 @@ func (n *Node) apply(r record) error {
 		for _, a := range r.came {
 			var err error
 			if r.name == openName {
-				_, err = n.known.Open(n.ctx, 0, a.rank)
+				err = n.known.Opened(0, a.rank)
 			} else {
 				_, err = n.known.Arrive(0, a.rank, r.name, a.value)
 			}
