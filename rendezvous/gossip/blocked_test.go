@@ -92,6 +92,8 @@ func TestWorkingGossipSparesTheLauncher(t *testing.T) {
 		c.open(hosts)
 		c.meet(t)
 		c.eachRank(t, talk)
+		time.Sleep(time.Second) // all have heard all; the next messages say so
+		c.eachRank(t, func(ctx context.Context, job *rendezvous.Job) error { return job.Barrier(ctx, "heard") })
 		time.Sleep(time.Second)
 		c.star.mu.Lock()
 		before := c.star.sent
