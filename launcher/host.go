@@ -28,7 +28,7 @@ type host struct {
 
 	reached, source netip.Addr // ends of its SSH connection; zero: none
 
-	heard   atomic.Int64 // when a message came last, Unix nanoseconds
+	heard   atomic.Int64 // when a message came last, in nanoseconds since launch.began
 	reading sync.WaitGroup
 
 	mu    sync.Mutex

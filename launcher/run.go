@@ -30,13 +30,12 @@ import (
 // *PlanError, *HostError, *StartError, *ExitError, *SignalError, ErrTimeout or
 // ctx's cause.
 func Run(ctx context.Context, job *Job) (*Result, error) {
-	began := time.Now()
 	l, err := prepare(job)
 	result := &Result{Job: l.id}
 	if err == nil {
 		err = l.run(ctx, result)
 	}
-	result.Elapsed, result.Status = time.Since(began), ExitStatus(err)
+	result.Elapsed, result.Status = time.Since(l.began), ExitStatus(err)
 	l.event(Event{Kind: Ended, Rank: -1, Message: fmt.Sprintf("after %v with status %d", result.Elapsed.Round(time.Millisecond), result.Status)})
 	return result, err
 }
@@ -58,6 +57,7 @@ func Plan(ctx context.Context, job *Job) (*placement.Plan, error) {
 type launch struct {
 	job      *Job
 	id       string
+	began    time.Time
 	entries  []hostfiles.Host
 	env      []string
 	warnings []string
@@ -78,7 +78,7 @@ type launch struct {
 // prepare checks the job as far as that goes without its hosts. The launch it
 // returns is never nil.
 func prepare(job *Job) (*launch, error) {
-	l := &launch{job: job, id: newID(), mail: newMailbox()}
+	l := &launch{job: job, id: newID(), began: time.Now(), mail: newMailbox()}
 	if job.Limits.Run > 0 {
 		l.deadline = time.Now().Add(job.Limits.Run)
 	}
@@ -275,8 +275,8 @@ func (l *launch) reachUnlessSignalled(ctx context.Context) error {
 	}
 }
 
-// uniqueNames names the hosts of a plan: as they are written, and with the
-// port where that alone tells two entries apart.
+// uniqueNames names the hosts of a plan: as they are written, with user and
+// port where only those tell two entries apart.
 func uniqueNames(entries []hostfiles.Host) []string {
 	count := map[string]int{}
 	for _, e := range entries {
@@ -285,8 +285,14 @@ func uniqueNames(entries []hostfiles.Host) []string {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name
-		if count[e.Name] > 1 && e.Port != 0 {
-			names[i] = fmt.Sprintf("%s:%d", e.Name, e.Port)
+		if count[e.Name] == 1 {
+			continue
+		}
+		if e.User != "" {
+			names[i] = e.User + "@" + names[i]
+		}
+		if e.Port != 0 {
+			names[i] = fmt.Sprintf("%s:%d", names[i], e.Port)
 		}
 	}
 	return names
@@ -308,7 +314,7 @@ func (l *launch) begin() {
 		SameDestination: sameFile(l.job.Streams.Stdout, l.job.Streams.Stderr),
 	}, l.job.Streams, hostWindow(len(l.hosts)), l.outputFailed)
 	for _, h := range l.hosts {
-		h.heard.Store(time.Now().UnixNano())
+		h.heard.Store(int64(time.Since(l.began)))
 		h.reading.Go(func() { l.read(h) })
 	}
 }

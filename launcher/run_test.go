@@ -336,3 +336,18 @@ func TestNothingIsLeftOfAJob(t *testing.T) {
 		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d lives", pid)
 	}
 }
+
+func TestAHostThatRunsOutOfFiles(t *testing.T) {
+	agent, err := os.Executable()
+	require.NoError(t, err)
+	limited := filepath.Join(t.TempDir(), "gorun")
+	script := fmt.Sprintf("#!/bin/sh\nulimit -n 48\nexec %s \"$@\"\n", agent)
+	require.NoError(t, os.WriteFile(limited, []byte(script), 0o755))
+	job := sh(40, `exec sleep 60`)
+	job.Agent = limited
+	o := run(t, job)
+	require.Equal(t, StatusFailed, o.Status, "%v", o.err)
+	var host *HostError
+	require.ErrorAs(t, o.err, &host)
+	require.Contains(t, host.Hint, "ulimit -n")
+}

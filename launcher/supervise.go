@@ -41,7 +41,7 @@ func (l *launch) read(h *host) {
 	for {
 		m, err := h.conn.Receive()
 		if err == nil {
-			h.heard.Store(time.Now().UnixNano())
+			h.heard.Store(int64(time.Since(l.began)))
 			err = l.receive(h, m)
 		}
 		if err != nil {
@@ -175,7 +175,7 @@ func (l *launch) beat(now time.Time) {
 		if h.ended() {
 			continue
 		}
-		if silence := now.Sub(time.Unix(0, h.heard.Load())); silence > l.job.Limits.node() {
+		if silence := now.Sub(l.began) - time.Duration(h.heard.Load()); silence > l.job.Limits.node() {
 			l.lose(h, fmt.Errorf("nothing was heard from its agent for %v", silence.Round(time.Second)))
 			continue
 		}
@@ -208,10 +208,7 @@ func (l *launch) handle(m letter) {
 	case *wire.Started:
 		l.event(Event{Kind: RankStarted, Host: h.name, Rank: m.Rank, Message: fmt.Sprintf("process %d", m.PID)})
 	case *wire.NotStarted:
-		l.exited(h, RankExit{Rank: m.Rank, Host: h.name, Code: StatusNotFound, Cause: m.Error, At: time.Now()})
-		l.end(&StartError{
-			Host: h.name, Rank: m.Rank, Program: m.Path, Missing: m.Missing, Err: errors.New(m.Error), Hint: m.Hint,
-		}, syscall.SIGTERM)
+		l.notStarted(h, m)
 	case *wire.Exited:
 		l.rankExited(h, m)
 	case *wire.Stopping:
@@ -253,6 +250,19 @@ func (l *launch) introduce() {
 	for _, h := range l.hosts {
 		h.conn.Send(&wire.Meet{Gossip: all})
 	}
+}
+
+// notStarted ends a job one of whose programs did not start: because of the
+// program, or because its host had nothing left to start it with.
+func (l *launch) notStarted(h *host, m *wire.NotStarted) {
+	var err error = &StartError{
+		Host: h.name, Rank: m.Rank, Program: m.Path, Missing: m.Missing, Err: errors.New(m.Error), Hint: m.Hint,
+	}
+	if m.Exhausted {
+		err = &HostError{Host: h.name, Step: "start", Err: fmt.Errorf("rank %d: %s", m.Rank, m.Error), Hint: m.Hint}
+	}
+	l.exited(h, RankExit{Rank: m.Rank, Host: h.name, Code: ExitStatus(err), Cause: m.Error, At: time.Now()})
+	l.end(err, syscall.SIGTERM)
 }
 
 // rankExited records how a rank ended. The first failure ends the job.

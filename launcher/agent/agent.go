@@ -37,7 +37,8 @@ type agent struct {
 	nursery *nursery
 	pumps   sync.WaitGroup // one for each stream of a rank
 	wg      sync.WaitGroup // the stdin feeder, the lease, the signals
-	heard   atomic.Int64   // when the launcher was last heard, Unix nanoseconds
+	began   time.Time
+	heard   atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
 
 	// ctx ends when the launcher is lost: nothing can be sent any more.
 	ctx    context.Context
@@ -72,13 +73,12 @@ func run(token string) error {
 		conn:    wire.NewConn(stream),
 		token:   token,
 		files:   store{token: token},
+		began:   time.Now(),
 		nursery: newNursery(),
 		changed: make(chan struct{}),
 		sooner:  make(chan struct{}, 1),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
-	a.heard.Store(time.Now().UnixNano())
-
 	catchAll()
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM) // from the kernel, when the guardian dies
@@ -164,7 +164,7 @@ func (a *agent) receive() error {
 			}
 			return err
 		}
-		a.heard.Store(time.Now().UnixNano())
+		a.heard.Store(int64(time.Since(a.began)))
 		if err := a.handle(m); err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (a *agent) keepLease() {
 	for {
 		select {
 		case now := <-tick.C:
-			if now.Sub(time.Unix(0, a.heard.Load())) > timeout {
+			if now.Sub(a.began)-time.Duration(a.heard.Load()) > timeout {
 				a.lose(errSilence)
 				return
 			}

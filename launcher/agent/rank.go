@@ -43,7 +43,8 @@ func (a *agent) startRanks() error {
 		}
 	}
 	for local, number := range a.start.Hosts[a.start.Node].Ranks {
-		if err := a.startRank(number, local, ready[appOf[number]]); err != nil {
+		started, err := a.startRank(number, local, ready[appOf[number]])
+		if err != nil || !started {
 			return err
 		}
 	}
@@ -113,17 +114,18 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// startRank starts one rank with its streams.
-func (a *agent) startRank(number, local int, p prepared) error {
+// startRank starts one rank with its streams. If that does not work, it tells
+// the launcher why.
+func (a *agent) startRank(number, local int, p prepared) (started bool, err error) {
 	out, err := newPipes(number == a.start.Stdin)
 	if err != nil {
-		return a.conn.Send(&wire.NotStarted{Rank: number, Path: p.path, Error: err.Error(),
-			Hint: "raise the limit of open files (ulimit -n) on the host"})
+		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
 	door, err := a.services.door()
 	if err != nil {
 		out.close()
-		return err
+		out.closeChildSide()
+		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
 	attr := &syscall.ProcAttr{
 		Dir:   p.dir,
@@ -149,8 +151,7 @@ func (a *agent) startRank(number, local int, p prepared) error {
 	if err != nil {
 		out.close()
 		a.forget(r)
-		return a.conn.Send(&wire.NotStarted{Rank: number, Path: p.path, Error: err.Error(),
-			Missing: errors.Is(err, fs.ErrNotExist), Hint: startHint(err)})
+		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
 	a.mu.Lock()
 	r.pid = pid
@@ -161,21 +162,31 @@ func (a *agent) startRank(number, local int, p prepared) error {
 		a.stdin = newFeeder(a.conn, out.toStdin)
 		a.wg.Go(a.stdin.run)
 	}
-	return a.conn.Send(&wire.Started{Rank: number, PID: pid})
+	return true, a.conn.Send(&wire.Started{Rank: number, PID: pid})
 }
 
-func startHint(err error) string {
+// notStarted explains why a program that looked right did not start.
+func notStarted(rank int, path string, err error) *wire.NotStarted {
+	m := &wire.NotStarted{Rank: rank, Path: path, Error: err.Error(), Exhausted: true}
 	switch {
-	case errors.Is(err, syscall.ENOEXEC):
-		return "it is neither a program for this system nor a script that begins with #!"
-	case errors.Is(err, syscall.ENOENT):
-		return "the program is there, but not what its first line (#!) or its dynamic loader names"
-	case errors.Is(err, syscall.E2BIG):
-		return "the arguments and the environment are too long for this system: forward less with --export none and -x"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		m.Hint = "each rank takes about ten open files of the agent: raise the limit (ulimit -n) on the host, or run fewer ranks there"
 	case errors.Is(err, syscall.EAGAIN):
-		return "raise the limit of processes (ulimit -u) on the host"
+		m.Hint = "raise the limit of processes (ulimit -u) on the host, or run fewer ranks there"
+	case errors.Is(err, syscall.ENOMEM):
+		m.Hint = "the host is out of memory: run fewer ranks there"
+	case errors.Is(err, syscall.E2BIG):
+		m.Hint = "the arguments and the environment are too long for the host: forward less with --export none and -x"
+	case errors.Is(err, syscall.ENOENT):
+		m.Exhausted, m.Missing = false, true
+		m.Hint = "the program is there, but not what its first line (#!) or its dynamic loader names"
+	case errors.Is(err, syscall.ENOEXEC):
+		m.Exhausted = false
+		m.Hint = "it is neither a program for this system nor a script that begins with #!"
+	default:
+		m.Exhausted = false
 	}
-	return ""
+	return m
 }
 
 // ended records the end of a rank. It runs on the reaping goroutine.

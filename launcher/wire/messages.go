@@ -105,8 +105,10 @@ type NotStarted struct {
 	Rank    int
 	Path    string // what could not be used: program or folder
 	Missing bool   // it does not exist
-	Error   string
-	Hint    string
+	// Exhausted says that the host lacked something, not the program.
+	Exhausted bool
+	Error     string
+	Hint      string
 }
 
 // Stream is one of a rank's output streams.
