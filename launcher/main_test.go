@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
 		os.Exit(agent.Main(os.Args[2:]))
 	}
+	// A program built with the race detector sleeps for a second when it ends,
+	// and these tests start hundreds.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	goleak.VerifyTestMain(m)
 }
 
