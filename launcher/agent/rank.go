@@ -42,13 +42,16 @@ func (a *agent) startRanks() error {
 			appOf[r] = i
 		}
 	}
-	for local, number := range a.start.Hosts[a.start.Node].Ranks {
-		started, err := a.startRank(number, local, ready[appOf[number]])
-		if err != nil || !started {
-			return err
+	var err error
+	a.nursery.do(func() {
+		started := true
+		for local, number := range a.start.Hosts[a.start.Node].Ranks {
+			if started, err = a.startRank(number, local, ready[appOf[number]]); err != nil || !started {
+				return
+			}
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // prepared is a program as it will be started on this host.
@@ -114,8 +117,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// startRank starts one rank with its streams. If that does not work, it tells
-// the launcher why.
+// startRank starts one rank with its streams, on the forking thread. If that
+// does not work, it tells the launcher why.
 func (a *agent) startRank(number, local int, p prepared) (started bool, err error) {
 	out, err := newPipes(number == a.start.Stdin)
 	if err != nil {
