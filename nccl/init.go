@@ -83,19 +83,31 @@ type party struct {
 func (p *party) form(ctx context.Context, meet func(context.Context) (*host.Comm, error)) (*Comm, error) {
 	ctx, stop := p.untilLost(ctx)
 	engine, err := meet(ctx)
+	cause := context.Cause(ctx)
 	stop()
 	if err != nil {
-		if p.leave != nil {
-			err = errors.Join(err, p.leave())
-		}
-		err, result := translate(err)
-		return nil, &Error{Op: p.op, Comm: p.conf.Name, Rank: p.rank, Size: p.size, Result: result, Err: err}
+		return nil, p.fail(err, cause)
 	}
 	var m *meeting
 	if p.bootstrap != nil {
 		m = attend(engine, p.key, p.bootstrap, p.leave)
 	}
 	return newComm(engine, Host, p.rank, p.size, p.conf, m), nil
+}
+
+// fail leaves the meeting place and returns the *Error of a meeting that failed, or ended with its context for a cause.
+func (p *party) fail(err, cause error) error {
+	if p.leave != nil {
+		err = errors.Join(err, p.leave())
+	}
+	if cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if lost, ok := errors.AsType[*core.LostError](err); ok {
+		err = lost
+	}
+	err, result := translate(err)
+	return &Error{Op: p.op, Comm: p.conf.Name, Rank: p.rank, Size: p.size, Result: result, Err: err}
 }
 
 // meet passes rank 0's id to all ranks, and joins them.

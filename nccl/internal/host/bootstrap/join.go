@@ -215,12 +215,13 @@ func (r *Ring) dial(ctx context.Context, addr netip.AddrPort, p purpose, to int)
 	if err == nil {
 		unlimit := limit(ctx, conn, handshakeTimeout)
 		err = r.keys.dialed(conn, hello{purpose: p, from: uint32(r.conf.Rank), to: uint32(to), size: uint32(r.conf.Size)})
-		if !unlimit() {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			conn.Close()
-		}
+		unlimit()
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil && conn != nil {
+		conn.Close()
 	}
 	switch {
 	case err == nil:

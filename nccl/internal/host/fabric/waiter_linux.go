@@ -18,6 +18,7 @@ type waiter struct {
 	set  *os.File
 	raw  syscall.RawConn
 	epfd int
+	poll func(uintptr) bool // the method of that name, made once
 
 	mu     sync.Mutex
 	event  int // readable after wake
@@ -42,7 +43,7 @@ func newWaiter(in, out []int) (*waiter, error) {
 	}
 	w := &waiter{set: os.NewFile(uintptr(epfd), "epoll"), epfd: epfd, event: event}
 	raw, err := w.set.SyscallConn()
-	w.raw = raw
+	w.raw, w.poll = raw, w.ready
 	if err = errors.Join(append(errs, err)...); err != nil {
 		w.close()
 		return nil, err
@@ -58,17 +59,20 @@ func (w *waiter) wait(in, out int) {
 	if out >= 0 {
 		w.arm(out, unix.EPOLLOUT)
 	}
-	var ready [4]unix.EpollEvent
-	_ = w.raw.Read(func(uintptr) bool { // an error is the end of the waiter, which who waits finds out by itself
-		n, _ := unix.EpollWait(w.epfd, ready[:], 0)
-		for _, e := range ready[:max(n, 0)] {
-			if int(e.Fd) == w.event {
-				var count [8]byte
-				unix.Read(w.event, count[:])
-			}
+	_ = w.raw.Read(w.poll) // an error is the end of the waiter, which who waits finds out by itself
+}
+
+// ready reports whether a descriptor is ready, and forgets a wake.
+func (w *waiter) ready(uintptr) bool {
+	var events [4]unix.EpollEvent
+	n, _ := unix.EpollWait(w.epfd, events[:], 0)
+	for _, e := range events[:max(n, 0)] {
+		if int(e.Fd) == w.event {
+			var count [8]byte
+			unix.Read(w.event, count[:])
 		}
-		return n > 0
-	})
+	}
+	return n > 0
 }
 
 // arm asks for the next event of fd.

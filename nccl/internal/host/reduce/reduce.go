@@ -16,25 +16,28 @@ import (
 type Func func(dst, a, b []byte)
 
 // For returns the kernel of op on elements of type t. That of Avg adds up: [Divide] comes after the last.
-func For(op core.Op, t core.Type) Func {
-	switch t {
-	case core.Int8:
-		return integers[int8](op)
-	case core.Uint8:
-		return integers[uint8](op)
-	case core.Int32:
-		return integers[int32](op)
-	case core.Uint32:
-		return integers[uint32](op)
-	case core.Int64:
-		return integers[int64](op)
-	case core.Uint64:
-		return integers[uint64](op)
-	case core.Float32:
-		return floats[float32](op)
-	default:
-		return floats[float64](op)
-	}
+func For(op core.Op, t core.Type) Func { return kernels[t][op] }
+
+// kernels are made once: a generic function as a value is an allocation each time.
+var kernels = [...][]Func{
+	core.Int8:    integers[int8](),
+	core.Uint8:   integers[uint8](),
+	core.Int32:   integers[int32](),
+	core.Uint32:  integers[uint32](),
+	core.Int64:   integers[int64](),
+	core.Uint64:  integers[uint64](),
+	core.Float32: floats[float32](),
+	core.Float64: floats[float64](),
+}
+
+// integers returns the kernels of an integer type by op.
+func integers[T core.Element]() []Func {
+	return []Func{core.Sum: sum[T], core.Prod: prod[T], core.Max: maxOf[T], core.Min: minOf[T], core.Avg: sum[T]}
+}
+
+// floats returns the kernels of a floating-point type by op.
+func floats[T float32 | float64]() []Func {
+	return []Func{core.Sum: sum[T], core.Prod: prod[T], core.Max: maxNumber[T], core.Min: minNumber[T], core.Avg: sum[T]}
 }
 
 // Divide divides the elements of x, of type t, by n > 0. Integers are truncated toward zero.
@@ -56,30 +59,6 @@ func Divide(t core.Type, x []byte, n int) {
 		divide[float32](x, n)
 	default:
 		divide[float64](x, n)
-	}
-}
-
-func integers[T core.Element](op core.Op) Func {
-	switch op {
-	case core.Prod:
-		return prod[T]
-	case core.Max:
-		return maxOf[T]
-	case core.Min:
-		return minOf[T]
-	default:
-		return sum[T]
-	}
-}
-
-func floats[T float32 | float64](op core.Op) Func {
-	switch op {
-	case core.Max:
-		return maxNumber[T]
-	case core.Min:
-		return minNumber[T]
-	default:
-		return integers[T](op)
 	}
 }
 
