@@ -1,9 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/gorun/gorun/launcher"
 )
@@ -21,6 +23,9 @@ type command struct {
 	verbose, quiet     bool
 	help, version      bool
 	notes              []string // to be said before the job starts
+
+	pending []setting // what [value.Set] has still to apply, in order
+	refused error     // by value.Set: a *usageError
 }
 
 // usageError refuses a command line. Every hint is something to type or tells
@@ -32,32 +37,59 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.msg }
 
+func newCommand(argv []string) *command {
+	return &command{argv: argv, job: launcher.Job{Apps: make([]launcher.App, 1)}}
+}
+
+// app returns what parses our form of a command line into c. Decision 1 says
+// which surprise each of the settings is against.
+func (c *command) app() *cli.App {
+	return &cli.App{
+		Name:  "gorun",
+		Flags: c.flags(),
+		Action: func(ctx *cli.Context) error {
+			c.job.Apps[0].Args = ctx.Args().Slice()
+			return nil
+		},
+		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return cmp.Or(c.refused, err) },
+		ExitErrHandler:            func(*cli.Context, error) {},
+		HideHelp:                  true,
+		HideHelpCommand:           true,
+		DisableSliceFlagSeparator: true,
+	}
+}
+
 // parse makes a command of a command line. Its error is a *usageError. It
 // reads nothing but argv: files and variables are the business of run.
 func parse(argv []string) (*command, error) {
-	settings, program, err := split(argv)
+	c := newCommand(argv)
+	app := c.app()
+	settings, program, err := newGrammar(app.Flags).split(argv)
 	if err != nil {
 		return nil, err
 	}
-	c := &command{argv: argv, job: launcher.Job{Apps: []launcher.App{{Args: program}}}}
+	ours := []string{app.Name}
 	for _, s := range settings {
-		if err := s.flag.set(c, s.values); err != nil {
-			return nil, refusedValue(argv, s, err)
-		}
+		ours = append(ours, s.ours...)
+		c.pending = append(c.pending, slices.Repeat([]setting{s}, len(s.ours))...)
+	}
+	if err := app.Run(slices.Concat(ours, []string{"--"}, program)); err != nil {
+		return nil, err
 	}
 	if c.help || c.version {
 		return c, nil
 	}
-	return c, c.check(argv, program)
+	return c, c.check()
 }
 
 // check refuses what no flag alone is wrong about.
-func (c *command) check(argv, program []string) error {
+func (c *command) check() error {
+	program := c.job.Apps[0].Args
 	switch {
 	case len(program) == 0:
 		return &usageError{
 			msg:   "expected a program, found the end of the command",
-			hints: []string{commandLine(append(argv[:len(argv):len(argv)], "./train"))},
+			hints: []string{commandLine(slices.Concat(c.argv, []string{"./train"}))},
 		}
 	case program[0] == "":
 		return &usageError{
@@ -72,61 +104,24 @@ func (c *command) check(argv, program []string) error {
 	case len(c.job.Files) > 0 && !c.job.Stage:
 		return &usageError{
 			msg:   "--stage-file: expected --stage beside it, since files go where the program goes",
-			hints: []string{commandLine(append([]string{"--stage"}, argv...))},
+			hints: []string{c.withFlags("--stage")},
 		}
 	}
 	return nil
-}
-
-// refusedValue completes the error of a flag's set with the flag, the value
-// and a command that is accepted.
-func refusedValue(argv []string, s setting, err error) error {
-	found := strings.Join(s.values, " ")
-	corrected := func(example string) string {
-		if s.joined {
-			return commandLine(replaced(argv, s.at, 1, s.as+"="+example))
-		}
-		return commandLine(replaced(argv, s.at+1, len(s.values), strings.Fields(example)...))
-	}
-	if bad, ok := errors.AsType[*valueError](err); ok {
-		return &usageError{
-			msg:   fmt.Sprintf("%s: expected %s, found %q", s.as, bad.want, found),
-			hints: []string{corrected(bad.example)},
-		}
-	}
-	if coming, ok := errors.AsType[*notBuiltError](err); ok {
-		return &usageError{
-			msg:   fmt.Sprintf("%s: %v", s.as, coming),
-			hints: []string{corrected(coming.example)},
-		}
-	}
-	return &usageError{msg: fmt.Sprintf("%s: %v", s.as, err), hints: []string{"gorun help lists the flags"}}
 }
 
 // passVariable takes the value of -x: NAME, NAME=VALUE or a pattern.
 func (c *command) passVariable(s string) error {
-	if name, value, found := strings.Cut(s, "="); found {
-		return c.setVariable(name, value, "NCCL_DEBUG=INFO")
-	}
-	if !variableName(s, true) {
+	name, _, found := strings.Cut(s, "=")
+	switch {
+	case found && !variableName(name, false):
+		return &valueError{"the name of a variable and its value", "NCCL_DEBUG=INFO"}
+	case !variableName(name, true):
 		return &valueError{"the name of a variable, NAME=VALUE or a pattern", "NCCL_DEBUG=INFO"}
+	case found:
+		c.job.Env.Set = append(c.job.Env.Set, s)
+	default:
+		c.job.Env.Pass = append(c.job.Env.Pass, s)
 	}
-	c.job.Env.Pass = append(c.job.Env.Pass, s)
-	return nil
-}
-
-// setVariable sets a variable for the ranks. Example is how the flag at hand
-// writes one.
-func (c *command) setVariable(name, value, example string) error {
-	if !variableName(name, false) {
-		return &valueError{"the name of a variable and its value", example}
-	}
-	c.job.Env.Set = append(c.job.Env.Set, name+"="+value)
-	return nil
-}
-
-// ignore accepts a flag of old scripts that has nothing to do here.
-func (c *command) ignore(as string) error {
-	c.notes = append(c.notes, as+" has no effect: gorun runs as any user and finds itself on the hosts")
 	return nil
 }

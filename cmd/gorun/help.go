@@ -1,21 +1,21 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/gorun/gorun/launcher"
 )
 
-// printHelp writes the help, made from the table of flags, and returns the
-// exit status.
-func printHelp(to io.Writer) int {
-	w := bufio.NewWriter(to)
-	fmt.Fprint(w, `gorun starts a program on one host or many and stays until every rank has ended
+// helpTemplate is what the library prints as help. It keeps the flags in the
+// order of their table, where the library's own templates sort them.
+const helpTemplate = `gorun starts a program on one host or many and stays until every rank has ended
 
 usage: gorun [flags] program [args…]       (also: gorun run …)
        gorun version | help
@@ -26,62 +26,55 @@ usage: gorun [flags] program [args…]       (also: gorun run …)
 
 The first word that is not a flag is the program, and all behind it is the
 program's. One dash or two make no difference, -np 4 or -np=4 neither.
-`)
-	const column = 34 // where the explanations begin
-	var coming []string
-	for _, group := range flagGroups {
-		fmt.Fprintf(w, "\n%s:\n", group.title)
-		for _, f := range group.flags {
-			if f.set == nil {
-				coming = append(coming, spelled(f.names[0]))
-			}
-			if f.about == "" {
-				continue
-			}
-			names := make([]string, len(f.names))
-			for i, name := range f.names {
-				names[i] = spelled(name)
-			}
-			left := "  " + strings.TrimRight(strings.Join(names, " ")+" "+f.args, " ")
-			if len(left) >= column {
-				fmt.Fprintf(w, "%s\n%*s%s\n", left, column, "", f.about)
-			} else {
-				fmt.Fprintf(w, "%-*s%s\n", column, left, f.about)
-			}
-		}
-	}
-	fmt.Fprintf(w, `
-Exit status: that of the rank that failed first, 128+n for signal n, 0 if all
-were 0; %d time limit, %d gorun or a host failed, %d not executable, %d not
-found, %d wrong usage. The last line on standard error tells whose status it is.
+{{$group := ""}}{{range .VisibleFlags}}{{if ne .Category $group}}{{$group = .Category}}
+{{$group}}:
+{{end}}{{.}}
+{{end}}
+{{.Description}}
 
-Reserved, not built yet: %s
-`, launcher.StatusTimeout, launcher.StatusFailed, launcher.StatusNotExecutable, launcher.StatusNotFound,
-		launcher.StatusUsage, wrapped(coming, 25, 78))
-	if w.Flush() != nil {
+{{wrap reserved 2}}
+`
+
+// printHelp writes the help, made from the table of flags, and returns the
+// exit status.
+func printHelp(to io.Writer) int {
+	app := newCommand(nil).app()
+	app.Description = fmt.Sprintf(`Exit status: that of the rank that failed first, 128+n for signal n, 0 if all
+were 0; %d time limit, %d gorun or a host failed, %d not executable, %d not
+found, %d wrong usage. The last line on standard error tells whose status it is.`,
+		launcher.StatusTimeout, launcher.StatusFailed, launcher.StatusNotExecutable, launcher.StatusNotFound, launcher.StatusUsage)
+	var text bytes.Buffer // the library does not tell whether its writes failed
+	cli.HelpPrinterCustom(&text, helpTemplate, app, map[string]any{
+		"reserved": reservedLine,
+		"wrapAt":   func() int { return 80 },
+	})
+	if _, err := text.WriteTo(to); err != nil {
 		return launcher.StatusFailed
 	}
 	return 0
 }
 
-// wrapped joins words with spaces and breaks lines before width, the first of
-// which begins at column at.
-func wrapped(words []string, at, width int) string {
-	var b strings.Builder
-	for i, word := range words {
-		switch {
-		case i == 0:
-		case at+1+len(word) > width:
-			b.WriteString("\n  ")
-			at = 2
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
+// String returns what the help says of the flag.
+func (f flag) String() string {
+	const column = 34 // where the explanations begin
+	left := " "
+	for _, name := range f.names {
+		left += " " + spelled(name)
 	}
-	return b.String()
+	left = strings.TrimRight(left+" "+f.Value.(*value).args, " ")
+	if len(left) >= column {
+		return fmt.Sprintf("%s\n%*s%s", left, column, "", f.Usage)
+	}
+	return fmt.Sprintf("%-*s%s", column, left, f.Usage)
+}
+
+// reservedLine returns what the help says of the flags that are to come.
+func reservedLine() string {
+	line := "Reserved, not built yet:"
+	for _, usage := range reserved {
+		line += " " + spelled(strings.Fields(usage)[0])
+	}
+	return line
 }
 
 // printVersion writes which build this is and returns the exit status.

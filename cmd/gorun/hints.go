@@ -73,7 +73,7 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	switch bare := !strings.ContainsRune(program, filepath.Separator); {
 	case e.Missing && bare && here:
 		hints = append(hints, c.withProgram("./"+program))
-	case e.Missing && here && len(c.job.Hosts) > 0:
+	case e.Missing && here && len(c.job.Hosts) > 0 && !c.job.Stage:
 		hints = append(hints, "the file is here; to copy it to the hosts: "+c.withFlags("--stage"))
 	case e.Missing && bare && len(hints) == 0:
 		hints = append(hints, "where ranks look: gorun sh -c 'echo $PATH'")

@@ -17,12 +17,13 @@
 //
 // # Life of a command
 //
-// main tells the agent apart and [dispatch] the other verbs. [split] cuts the command line into flags and
-// program and [parse] makes a [command] of them, both without touching the
-// world. [command.run] reads the host lists, hands a [launcher.Job] to
-// [launcher.Run], and reports how it ended. Everything that happens to the job
-// is the launcher's doing; this package turns words into a Job and a Result
-// into words.
+// main tells the agent apart and [dispatch] the other verbs. Two steps, which
+// touch nothing of the world, make a [command] of a command line: a pre-pass,
+// [grammar.split], finds the program and says foreign flags in ours, and
+// urfave/cli applies them, see [parse]. [command.run] reads the host lists,
+// hands a [launcher.Job] to [launcher.Run], and reports how it ended.
+// Everything that happens to the job is the launcher's doing; this package
+// turns words into a Job and a Result into words.
 package main
 
 import (

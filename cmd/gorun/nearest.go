@@ -1,19 +1,61 @@
 package main
 
-// nearestFlag returns the name of a flag that name is probably a slip of, ""
-// if none is near.
-func nearestFlag(name string) string {
+import (
+	"fmt"
+	"strings"
+)
+
+// unknownFlag refuses the flag at argv[i] and names the nearest that exists.
+func (g grammar) unknownFlag(argv []string, i int) error {
+	word := argv[i]
+	bare := strings.TrimLeft(word, "-")
+	name, _, _ := strings.Cut(bare, "=")
+	if name == "c" {
+		return &usageError{
+			msg: "-c is refused: it is the number of ranks to Open MPI, and of CPUs for each rank to srun",
+			hints: []string{
+				"for the number of ranks: " + commandLine(replaced(argv, i, 1, "-np")),
+				"CPUs for each rank (--cpus-per-rank) are not built yet",
+			},
+		}
+	}
+	err := &usageError{msg: fmt.Sprintf("unknown flag %s", word)}
+	if known, value := g.digitsBehindName(name); known != "" {
+		err.hints = append(err.hints, "a value is a word of its own: "+commandLine(replaced(argv, i, 1, "-"+known, value)))
+	} else if near := g.nearest(name); near != "" {
+		meant := spelled(near)
+		if g.lookup(near).ours == nil {
+			err.hints = append(err.hints, fmt.Sprintf("%s is not built yet", meant))
+		} else {
+			meant += strings.TrimPrefix(bare, name)
+			err.hints = append(err.hints, "did you mean: "+commandLine(replaced(argv, i, 1, meant)))
+		}
+	}
+	err.hints = append(err.hints, "gorun help lists the flags; those of the program stand behind the program")
+	return err
+}
+
+// digitsBehindName takes "np4" for the flag np and the value 4.
+func (g grammar) digitsBehindName(word string) (name, value string) {
+	name = strings.TrimRight(word, "0123456789")
+	if f := g.lookup(name); f == nil || f.ours == nil || f.arity() != 1 {
+		return "", ""
+	}
+	return name, word[len(name):]
+}
+
+// nearest returns the name of a flag that name is probably a slip of, "" if
+// none is near.
+func (g grammar) nearest(name string) string {
 	// One slip in three letters; more would guess at anything.
 	best, bound := "", max(1, len(name)/3)+1
-	for _, group := range flagGroups {
-		for _, f := range group.flags {
-			for _, known := range f.names {
-				if len(known) == 1 {
-					continue // one letter is near to every short word
-				}
-				if d := distance(name, known); d < bound {
-					best, bound = known, d
-				}
+	for _, f := range g {
+		for _, known := range f.names {
+			if len(known) == 1 {
+				continue // one letter is near to every short word
+			}
+			if d := distance(name, known); d < bound {
+				best, bound = known, d
 			}
 		}
 	}

@@ -23,6 +23,7 @@ func TestParseFlags(t *testing.T) {
 		{"one dash", "-np 4 ./x", func(t *testing.T, c *command) { require.Equal(t, 4, c.job.Apps[0].Ranks) }},
 		{"short", "-n 4 ./x", func(t *testing.T, c *command) { require.Equal(t, 4, c.job.Apps[0].Ranks) }},
 		{"equal sign", "--np=4 ./x", func(t *testing.T, c *command) { require.Equal(t, 4, c.job.Apps[0].Ranks) }},
+		{"spellings of one flag", "-ppn 2 --npernode 4 -N=8 ./x", func(t *testing.T, c *command) { require.Equal(t, 8, c.job.Placement.PerHost) }},
 		{"leading zero is decimal", "-np 010 ./x", func(t *testing.T, c *command) { require.Equal(t, 10, c.job.Apps[0].Ranks) }},
 		{"last one counts", "-np 2 -n 8 ./x", func(t *testing.T, c *command) { require.Equal(t, 8, c.job.Apps[0].Ranks) }},
 		{"no size", "./x", func(t *testing.T, c *command) { require.Zero(t, c.job.Apps[0].Ranks) }},
@@ -85,6 +86,8 @@ func TestParseLeavesTheProgramAlone(t *testing.T) {
 		{"dashes end flags", words("-np 2 -- ./x --"), words("./x --")},
 		{"named like a flag", words("-- -np 2"), words("-np 2")},
 		{"named like a verb", words("-np 2 help"), words("help")},
+		{"named like a verb, behind dashes", words("-np 2 -- doctor -j"), words("doctor -j")},
+		{"named like a flag of ours", words("-np 2 np"), words("np")},
 		{"empty and odd words", []string{"./x", "", " ", "a\nb"}, []string{"./x", "", " ", "a\nb"}},
 		{"a lone dash", words("- x"), words("- x")},
 		{"separator behind dashes", words("-- ./x : y"), words("./x : y")},
@@ -111,6 +114,9 @@ func TestParseRefuses(t *testing.T) {
 		{"too many", "-np 99999999 ./x", "1 to 1048576", ""},
 		{"far too many", "-np 99999999999999999999 ./x", "1 to 1048576", ""},
 		{"joined", "-np=x ./x", `-np: expected`, "gorun -np=4 ./x"},
+		{"joined, nothing behind", "-np=", `-np: expected a whole number of ranks, 1 to 1048576, found ""`, "gorun -np=4"},
+		{"second word of several", "-genvlist A,,B ./x", `-genvlist: expected the name of a variable, NAME=VALUE or a pattern, found "A,,B"`, "gorun -genvlist NCCL_DEBUG=INFO ./x"},
+		{"not the first of its kind", "-np 4 -H a -n x ./x", `-n: expected a whole number`, "gorun -np 4 -H a -n 4 ./x"},
 		{"value left out", "-np ./x", `found "./x"`, ""},
 		{"nothing behind", "-np", "-np: expected N behind it, found the end of the command", "gorun help"},
 		{"one of two words behind", "-genv A", "expected NAME VALUE behind it", "gorun help"},
@@ -168,22 +174,22 @@ func TestParseRefusesEmptyProgram(t *testing.T) {
 	require.ErrorContains(t, err, "empty word")
 }
 
-// Every name of the table must lead to its own entry, and every entry must say
-// either what it does or that it is to come.
-func TestFlagTable(t *testing.T) {
+// Every name must lead to its own entry, whether it is ours, foreign or
+// reserved, and what is ours must have one.
+func TestGrammar(t *testing.T) {
+	flags := newCommand(nil).flags()
+	g := newGrammar(flags)
 	seen := map[string]bool{}
-	for _, group := range flagGroups {
-		for _, f := range group.flags {
-			require.NotEmpty(t, f.names, "in %s", group.title)
-			for _, name := range f.names {
-				require.False(t, seen[name], "-%s is there twice", name)
-				seen[name] = true
-				require.Equal(t, f.names, lookup(name).names)
-			}
-			if f.set == nil {
-				require.Empty(t, f.about, "-%s is not built and must not be in the help", f.names[0])
-			}
+	for _, f := range g {
+		require.NotEmpty(t, f.names)
+		for _, name := range f.names {
+			require.False(t, seen[name], "-%s is there twice", name)
+			seen[name] = true
+			require.Equal(t, f.names, g.lookup(name).names)
 		}
+	}
+	for name := range instead {
+		require.Nil(t, g.lookup(name).ours, "-%s is built", name)
 	}
 }
 
@@ -199,7 +205,7 @@ func TestNearestFlag(t *testing.T) {
 		"zz":             "",
 		"":               "",
 	} {
-		require.Equal(t, want, nearestFlag(name), "nearest to %q", name)
+		require.Equal(t, want, newGrammar(newCommand(nil).flags()).nearest(name), "nearest to %q", name)
 	}
 }
 
@@ -215,7 +221,7 @@ func TestCommandLine(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"-np 4 ./x -l", "-- x", "-genv A B x", "--np=4 -l=no x", "-x=A=1 x", "-np4 x", "-c 2 x", "a : b",
-		"--mca a b x", "--timout 3 x", "--- x", "-= x", "-- ", "-", "-H [::1]:2 x", "-np 99999999999999999999 x", "--=",
+		"--mca a b x", "--timout 3 x", "--- x", "-= x", "-- ", "-", "-x=", "-H [::1]:2 x", "-np 99999999999999999999 x", "--=",
 	} {
 		f.Add(strings.ReplaceAll(seed, " ", "\x00"))
 	}
@@ -233,16 +239,13 @@ func FuzzParse(f *testing.F) {
 		}
 		program := c.job.Apps[0].Args
 		require.True(t, slices.Equal(argv[len(argv)-len(program):], program), "%q is no tail of %q", program, argv)
-		settings, _, err := split(argv)
+		settings, _, err := newGrammar(newCommand(nil).flags()).split(argv)
 		require.NoError(t, err)
 		at := 0
 		for _, s := range settings {
 			require.Equal(t, at, s.at, "%q is lost", argv[at])
-			at++
-			if !s.joined {
-				at += len(s.values)
-			}
-			require.Len(t, s.values, s.flag.arity())
+			at += s.words()
+			require.Len(t, s.values, s.form.arity())
 		}
 	})
 }

@@ -64,24 +64,19 @@ func (c *command) run(con *console) int {
 		c.job.Log = con.logger()
 	}
 
-	if c.dryRun || c.displayMap {
+	if c.dryRun {
 		plan, err := launcher.Plan(ctx, &c.job)
-		if err != nil {
-			return c.report(con, nil, err)
+		if err == nil {
+			err = plan.Table(os.Stdout)
 		}
-		if c.dryRun {
-			return c.report(con, nil, plan.Table(os.Stdout))
-		}
-		if err := plan.Table(con); err != nil {
-			return c.report(con, nil, err)
-		}
+		return c.report(con, nil, err)
 	}
 	result, err := launcher.Run(ctx, &c.job)
 	return c.report(con, result, err)
 }
 
 // listener returns what is told of the job's events: warnings always, the
-// rest with -v.
+// rest with -v, and with --display-map the plan.
 func (c *command) listener(con *console) func(launcher.Event) {
 	return func(ev launcher.Event) {
 		switch {
@@ -89,6 +84,9 @@ func (c *command) listener(con *console) func(launcher.Event) {
 			con.note("%v", ev)
 		case c.verbose:
 			con.say("gorun: %s %v", ev.Time.Format("15:04:05.000"), ev)
+		}
+		if ev.Kind == launcher.Placed && c.displayMap {
+			ev.Plan.Table(con) // as with say, nobody is left to be told of an error
 		}
 	}
 }

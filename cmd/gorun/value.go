@@ -1,16 +1,49 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
+// value is a flag's [cli.Generic]: it applies to the command the word that
+// follows the flag, or the flag itself if none does.
+type value struct {
+	c    *command
+	args string // names the word in help; "" for a switch
+	set  func(word string) error
+}
+
+// toggle is the value of a flag that no word follows.
+func (c *command) toggle(set func()) *value {
+	return &value{c, "", func(string) error { set(); return nil }}
+}
+
+// Set applies the next of the command's settings. The library makes a string
+// of the error, so the command keeps it.
+func (v *value) Set(word string) error {
+	if len(v.c.pending) == 0 {
+		// All were applied. What is left is that the library sets the aliases
+		// of every flag that was there to what String returns.
+		return nil
+	}
+	s := v.c.pending[0]
+	v.c.pending = v.c.pending[1:]
+	if err := v.set(word); err != nil {
+		v.c.refused = refusedValue(v.c.argv, s, err)
+	}
+	return v.c.refused
+}
+
+// String returns "": no flag has a default that the library should know of.
+func (v *value) String() string { return "" }
+
+// IsBoolFlag tells package flag, which parses for the library, that no word
+// follows.
+func (v *value) IsBoolFlag() bool { return v.args == "" }
+
 // valueError refuses a flag's value. The flag and what was found are added by
-// [parse], which knows them.
+// [refusedValue], which knows them.
 type valueError struct {
 	want    string // what was expected: "a number of ranks from 1 to 8"
 	example string // a value that is accepted
@@ -26,75 +59,18 @@ type notBuiltError struct {
 
 func (e *notBuiltError) Error() string { return e.what + " is not built yet" }
 
-// number reads a decimal number between min and max. Leading zeros do not make
-// it octal: "010" is ten.
-func number(s string, min, max int, of, example string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < min || n > max || s[0] == '+' {
-		return 0, &valueError{fmt.Sprintf("a whole number %s, %d to %d", of, min, max), example}
+// refusedValue completes the error of a flag's set with the flag, the value
+// and a command that is accepted.
+func refusedValue(argv []string, s setting, err error) error {
+	msg, example := fmt.Sprintf("%s: %v", s.as, err), ""
+	if bad, ok := errors.AsType[*valueError](err); ok {
+		msg, example = fmt.Sprintf("%s, found %q", msg, strings.Join(s.values, " ")), bad.example
+	} else if coming, ok := errors.AsType[*notBuiltError](err); ok {
+		example = coming.example
 	}
-	return n, nil
-}
-
-// duration reads a time of at least 0: a plain number is seconds, else it is
-// Go's form.
-func duration(s, example string) (time.Duration, error) {
-	refused := &valueError{"a time, as seconds or like 1m30s", example}
-	if strings.Trim(s, "0123456789.") == "" {
-		seconds, err := strconv.ParseFloat(s, 64)
-		if err != nil || seconds >= math.MaxInt64/float64(time.Second) {
-			return 0, refused
-		}
-		return time.Duration(seconds * float64(time.Second)), nil
+	accepted := append([]string{s.as}, strings.Fields(example)...)
+	if s.joined {
+		accepted = []string{s.as + "=" + example}
 	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
-		return 0, refused
-	}
-	return d, nil
-}
-
-// oneOf returns s if it is one of the words.
-func oneOf(s string, words ...string) (string, error) {
-	if !slices.Contains(words, s) {
-		return "", &valueError{strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], words[0]}
-	}
-	return s, nil
-}
-
-// mapping reads the value of --map-by.
-func mapping(s string) (string, error) {
-	policy, modifiers, modified := strings.Cut(s, ":")
-	switch policy {
-	case "numa", "gpu", "seq", "ppr", "rankfile":
-		return "", &notBuiltError{policy, "slot"}
-	}
-	if _, err := oneOf(policy, "slot", "node"); err != nil {
-		return "", err
-	}
-	if modified {
-		return "", &notBuiltError{fmt.Sprintf("the modifier %q", modifiers), policy}
-	}
-	return policy, nil
-}
-
-// path returns s, which names a file or folder. A word that begins with a dash
-// is taken for a flag whose predecessor lacks its value.
-func path(s, example string) (string, error) {
-	if s == "" || s[0] == '-' {
-		return "", &valueError{"a path (./-x for one that begins with a dash)", example}
-	}
-	return s, nil
-}
-
-// variableName reports whether s can name an environment variable. Patterns
-// may also have the signs of path.Match.
-func variableName(s string, pattern bool) bool {
-	if s == "" || s[0] == '-' || (s[0] >= '0' && s[0] <= '9') {
-		return false
-	}
-	if !pattern && strings.ContainsAny(s, "*?[]") {
-		return false
-	}
-	return !strings.ContainsAny(s, "= \t\n\x00")
+	return &usageError{msg, []string{commandLine(replaced(argv, s.at, s.words(), accepted...))}}
 }

@@ -1,0 +1,29 @@
+package main
+
+import "strings"
+
+// dialects are flags of other launchers that have other words behind them than
+// ours, or mean several of ours.
+var dialects = []form{
+	{[]string{"pernode"}, "", always("--N=1")},
+	{[]string{"genv", "env"}, "NAME VALUE", func(values []string) ([]string, error) {
+		if !variableName(values[0], false) {
+			return nil, &valueError{"the name of a variable and its value", "NCCL_DEBUG INFO"}
+		}
+		return []string{"--x=" + values[0] + "=" + values[1]}, nil
+	}},
+	{[]string{"genvlist", "envlist"}, "NAME,…", func(values []string) ([]string, error) {
+		ours := []string{"--export=listed"}
+		for name := range strings.SplitSeq(values[0], ",") {
+			ours = append(ours, "--x="+name)
+		}
+		return ours, nil
+	}},
+	{[]string{"genvall", "envall"}, "", always("--export=all")},
+	{[]string{"genvnone", "envnone"}, "", always("--export=none")},
+}
+
+// always is what a switch means in our form.
+func always(ours string) func([]string) ([]string, error) {
+	return func([]string) ([]string, error) { return []string{ours}, nil }
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// A form is how a flag is written, one of ours or a foreign one.
+type form struct {
+	names []string // what is accepted behind one dash or two
+	args  string   // names the words that follow, "N" or "NAME VALUE"; "" for a switch
+	// ours says the same in our flags, each a single word, "--np=4". It is nil
+	// for a flag that is reserved but not built yet.
+	ours func(values []string) ([]string, error)
+}
+
+// arity is how many words follow the flag.
+func (f *form) arity() int { return len(strings.Fields(f.args)) }
+
+// grammar is all that may stand before the program.
+type grammar []form
+
+// newGrammar adds to our flags what the library need not know.
+func newGrammar(flags []cli.Flag) grammar {
+	var g grammar
+	for _, f := range flags {
+		f := f.(flag)
+		g = append(g, form{f.names, f.Value.(*value).args, func(values []string) ([]string, error) {
+			return []string{strings.Join(append([]string{"--" + f.Name}, values...), "=")}, nil
+		}})
+	}
+	g = append(g, dialects...)
+	for _, usage := range reserved {
+		name, args, _ := strings.Cut(usage, " ")
+		g = append(g, form{[]string{name}, args, nil})
+	}
+	return g
+}
+
+// lookup returns the flag that is written name, nil if there is none.
+func (g grammar) lookup(name string) *form {
+	i := slices.IndexFunc(g, func(f form) bool { return slices.Contains(f.names, name) })
+	if i < 0 {
+		return nil
+	}
+	return &g[i]
+}
+
+// A setting is one flag as it was written.
+type setting struct {
+	form   *form
+	at     int    // index of its word in argv
+	as     string // as written, with its dashes: "-np"
+	values []string
+	joined bool     // written as -np=4, so that the value is not a word of its own
+	ours   []string // the same in our form
+}
+
+// words is how many words of argv the setting takes.
+func (s *setting) words() int {
+	if s.joined {
+		return 1
+	}
+	return 1 + len(s.values)
+}
+
+// split cuts a command line into the flags and the program with its
+// arguments, a tail of argv, untouched. It is the pre-pass before the library:
+// it knows how many words belong to every flag, ours and foreign ones, and
+// nothing of what they mean.
+func (g grammar) split(argv []string) (settings []setting, program []string, err error) {
+	for i := 0; i < len(argv); {
+		word := argv[i]
+		if word == "--" {
+			return settings, argv[i+1:], nil
+		}
+		if len(word) < 2 || word[0] != '-' {
+			program = argv[i:]
+			break
+		}
+		name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		s := setting{form: g.lookup(name), at: i, joined: joined}
+		s.as, _, _ = strings.Cut(word, "=")
+		if s.form == nil {
+			return nil, nil, g.unknownFlag(argv, i)
+		}
+		if s.form.ours == nil {
+			return nil, nil, flagNotBuilt(argv, s)
+		}
+		arity := s.form.arity()
+		switch {
+		case joined && arity == 0:
+			return nil, nil, &usageError{
+				msg:   fmt.Sprintf("%s: expected no value, found %q", s.as, value),
+				hints: []string{commandLine(replaced(argv, i, 1, s.as))},
+			}
+		case joined && arity == 1:
+			s.values = []string{value}
+		case joined:
+			return nil, nil, &usageError{
+				msg:   fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
+				hints: []string{commandLine([]string{s.as, "NAME", "VALUE", "…"})},
+			}
+		case len(argv)-i-1 < arity:
+			return nil, nil, &usageError{
+				msg:   fmt.Sprintf("%s: expected %s behind it, found the end of the command", s.as, s.form.args),
+				hints: []string{"gorun help lists the flags and their values"},
+			}
+		default:
+			s.values = argv[i+1 : i+1+arity]
+		}
+		if s.ours, err = s.form.ours(s.values); err != nil {
+			return nil, nil, refusedValue(argv, s, err)
+		}
+		settings = append(settings, s)
+		i += s.words()
+	}
+	// mpirun's separator of programs. It is reserved, not passed on, so that a
+	// command line means the same once several programs are built.
+	if end := slices.Index(program, ":"); end >= 0 {
+		begin := len(argv) - len(program)
+		return nil, nil, &usageError{
+			msg: `several programs (":") are not built yet`,
+			hints: []string{
+				"one program: " + commandLine(argv[:begin+end]),
+				`to hand ":" to the program: ` + commandLine(replaced(argv, begin, 0, "--")),
+			},
+		}
+	}
+	return settings, program, nil
+}

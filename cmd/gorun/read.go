@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The functions that return a func(string) error read a flag's word into a
+// variable.
+
+// number reads a decimal number between min and max. Leading zeros do not make
+// it octal: "010" is ten.
+func number(to *int, min, max int, of, example string) func(string) error {
+	return func(s string) (err error) {
+		*to, err = strconv.Atoi(s)
+		if err != nil || *to < min || *to > max || s[0] == '+' {
+			return &valueError{fmt.Sprintf("a whole number %s, %d to %d", of, min, max), example}
+		}
+		return nil
+	}
+}
+
+// limit reads one of the time limits. On the command line 0 means that there
+// is none, which a [launcher.Limits] writes as a negative value.
+func limit(to *time.Duration, example string) func(string) error {
+	return func(s string) (err error) {
+		if *to, err = duration(s, example); *to == 0 {
+			*to = -1
+		}
+		return err
+	}
+}
+
+// duration reads a time of at least 0: a plain number is seconds, else it is
+// Go's form.
+func duration(s, example string) (time.Duration, error) {
+	refused := &valueError{"a time, as seconds or like 1m30s", example}
+	if strings.Trim(s, "0123456789.") == "" {
+		seconds, err := strconv.ParseFloat(s, 64)
+		if err != nil || seconds >= math.MaxInt64/float64(time.Second) {
+			return 0, refused
+		}
+		return time.Duration(seconds * float64(time.Second)), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, refused
+	}
+	return d, nil
+}
+
+// oneOf reads one of the words.
+func oneOf(to *string, words ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return &valueError{strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], words[0]}
+		}
+		*to = s
+		return nil
+	}
+}
+
+// mapping reads the value of --map-by.
+func mapping(to *string) func(string) error {
+	return func(s string) error {
+		policy, modifiers, modified := strings.Cut(s, ":")
+		switch policy {
+		case "numa", "gpu", "seq", "ppr", "rankfile":
+			return &notBuiltError{policy, "slot"}
+		}
+		if err := oneOf(to, "slot", "node")(policy); err != nil {
+			return err
+		}
+		if modified {
+			return &notBuiltError{fmt.Sprintf("the modifier %q", modifiers), policy}
+		}
+		return nil
+	}
+}
+
+// path reads the name of a file or folder. A word that begins with a dash is
+// taken for a flag whose predecessor lacks its value.
+func path(to *string, example string) func(string) error {
+	return func(s string) error {
+		if s == "" || s[0] == '-' {
+			return &valueError{"a path (./-x for one that begins with a dash)", example}
+		}
+		*to = s
+		return nil
+	}
+}
+
+// variableName reports whether s can name an environment variable. Patterns
+// may also have the signs of path.Match.
+func variableName(s string, pattern bool) bool {
+	if s == "" || s[0] == '-' || (s[0] >= '0' && s[0] <= '9') {
+		return false
+	}
+	if !pattern && strings.ContainsAny(s, "*?[]") {
+		return false
+	}
+	return !strings.ContainsAny(s, "= \t\n\x00")
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// reserved are the flags that are not built yet, each with the words that
+// follow it. They are refused by name, so that a script means the same once
+// they are built.
+var reserved = []string{
+	"nnodes N", "exclude LIST", "nolocal", "allocation auto|none", "spares N", "preflight", "cpus-per-rank N",
+	"rank-by slot|node", "bind-to WHAT", "report-bindings", "gpus-per-rank N|auto", "gpu-visible all|own", "json",
+	"env-file F", "unset-env NAME", "prepend-env NAME=VALUE", "append-env NAME=VALUE", "show-env RANK",
+	"env-compat LIST", "mca K V", "wdir-create", "umask MASK", "rlimit NAME=N", "wrap CMD", "wrap-ranks LIST",
+	"app FILE", "template",
+	"tag FORMAT", "timestamp", "raw", "merge-stderr", "output-dir DIR", "output-only", "output DIRECTIVES",
+	"show-ranks LIST", "pty RANK", "stdin RANK|all|none",
+	"signal SIG@D", "init-timeout D", "on-failure stop|continue", "restarts N", "launcher ssh|slurm|local",
+	"rsh CMD", "J HOST", "identity-agent SOCKET", "iface NAME|CIDR", "ports A-B", "master-port PORT", "events F",
+	"report-file F", "progress auto|on|off", "stack-traces", "strict", "nccl-comm-id",
+}
+
+// instead is what comes near a reserved flag.
+var instead = map[string]string{
+	"rank-by":     "--map-by node",
+	"env-file":    "-x NAME=VALUE",
+	"prepend-env": "-x NAME=VALUE",
+	"append-env":  "-x NAME=VALUE",
+	"mca":         "-x OMPI_MCA_K=V",
+	"tag":         "-l",
+	"timestamp":   "-l",
+	"output":      "-l",
+	"events":      "-v",
+	"progress":    "-v",
+}
+
+// flagNotBuilt refuses a reserved flag and offers the command without it.
+func flagNotBuilt(argv []string, s setting) error {
+	err := &usageError{msg: fmt.Sprintf("%s is not built yet", s.as)}
+	if near := instead[strings.TrimLeft(s.as, "-")]; near != "" {
+		err.hints = append(err.hints, "what there is: "+near)
+	}
+	words := 1
+	if !s.joined {
+		words += min(s.form.arity(), len(argv)-s.at-1)
+	}
+	err.hints = append(err.hints, "without it: "+commandLine(replaced(argv, s.at, words)))
+	return err
+}
