@@ -242,7 +242,7 @@ func (s *seat) error(op string, err error) error {
 	if e, ok := err.(*Error); ok {
 		return e
 	}
-	err, result := translate(err)
+	result, err := translate(err)
 	return &Error{Op: op, Comm: s.name, Rank: s.rank, Size: s.size, Result: result, Err: err}
 }
 

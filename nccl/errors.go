@@ -142,26 +142,26 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// translate returns the package's own error for an engine's, and NCCL's code for it.
-func translate(err error) (error, Result) {
+// translate returns NCCL's code for an engine's error, and the package's own error.
+func translate(err error) (Result, error) {
 	switch e := err.(type) {
 	case *core.LostError:
-		return &LostError{Ranks: e.Ranks, Hosts: e.Hosts}, RemoteError
+		return RemoteError, &LostError{Ranks: e.Ranks, Hosts: e.Hosts}
 	case *core.StallError:
-		return &StallError{Op: e.Op, Seq: e.Seq, Missing: e.Missing, Hosts: e.Hosts}, Timeout
+		return Timeout, &StallError{Op: e.Op, Seq: e.Seq, Missing: e.Missing, Hosts: e.Hosts}
 	case *core.MismatchError:
-		return &MismatchError{Seq: e.Seq, Calls: e.Calls}, InvalidUsage
+		return InvalidUsage, &MismatchError{Seq: e.Seq, Calls: e.Calls}
 	case *core.AbortedError:
 		switch {
 		case e.Cause != nil:
-			return fmt.Errorf("%w by rank %d: %w", ErrAborted, e.Rank, e.Cause), 0
+			return 0, fmt.Errorf("%w by rank %d: %w", ErrAborted, e.Rank, e.Cause)
 		case e.Reason != "":
-			return fmt.Errorf("%w by rank %d: %s", ErrAborted, e.Rank, e.Reason), 0
+			return 0, fmt.Errorf("%w by rank %d: %s", ErrAborted, e.Rank, e.Reason)
 		}
-		return fmt.Errorf("%w by rank %d", ErrAborted, e.Rank), 0
+		return 0, fmt.Errorf("%w by rank %d", ErrAborted, e.Rank)
 	}
 	if err == core.ErrClosed {
-		return ErrClosed, 0
+		return 0, ErrClosed
 	}
-	return err, 0
+	return 0, err
 }

@@ -106,7 +106,7 @@ func (p *party) fail(err, cause error) error {
 	if lost, ok := errors.AsType[*core.LostError](err); ok {
 		err = lost
 	}
-	err, result := translate(err)
+	result, err := translate(err)
 	return &Error{Op: p.op, Comm: p.conf.Name, Rank: p.rank, Size: p.size, Result: result, Err: err}
 }
 

@@ -135,6 +135,6 @@ func wrap(op string, err error) error {
 	if e, ok := err.(*Error); ok {
 		return e
 	}
-	err, result := translate(err)
+	result, err := translate(err)
 	return &Error{Op: op, Result: result, Err: err}
 }

@@ -70,7 +70,7 @@ func memory(ctx context.Context, c *nccl.Comm) error {
 		return fmt.Errorf("a call on closed memory: %v", err)
 	}
 	if err := c.Wait(ctx); !errors.Is(err, nccl.ErrClosed) {
-		return fmt.Errorf("Wait after a refused call: %v", err)
+		return fmt.Errorf("waiting after a refused call: %v", err)
 	}
 	return c.Wait(ctx)
 }
@@ -171,7 +171,7 @@ func finalize(ctx context.Context, c *nccl.Comm) error {
 		return err
 	}
 	if x[0] != int32(c.Size()) {
-		return fmt.Errorf("Finalize came before the end of a call: %d", x[0])
+		return fmt.Errorf("a finalized communicator had not ended a call: %d", x[0])
 	}
 	<-c.Done()
 	for name, err := range map[string]error{

@@ -215,7 +215,7 @@ func (c *Comm) broken() {
 
 // Fail ends the communicator here, and on the other ranks if spread is set.
 func (c *Comm) Fail(reason error, spread bool) {
-	c.conf.locate(reason)
+	reason = c.conf.locate(reason)
 	c.mu.Lock()
 	if c.failure != nil {
 		c.mu.Unlock()

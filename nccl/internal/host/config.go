@@ -16,14 +16,15 @@ type Config struct {
 	hosts []string // by rank, as Join has learned; nil inside one process
 }
 
-// locate adds to a failure on which hosts its ranks are.
-func (c *Config) locate(failure error) {
+// locate returns a failure that says on which hosts its ranks are. Failures are shared between ranks, so it is a copy.
+func (c *Config) locate(failure error) error {
 	switch e := failure.(type) {
 	case *core.LostError:
-		e.Hosts = c.hostsOf(e.Ranks)
+		return &core.LostError{Ranks: e.Ranks, Hosts: c.hostsOf(e.Ranks)}
 	case *core.StallError:
-		e.Hosts = c.hostsOf(e.Missing)
+		return &core.StallError{Op: e.Op, Seq: e.Seq, Missing: e.Missing, Hosts: c.hostsOf(e.Missing)}
 	}
+	return failure
 }
 
 // hostsOf returns the hosts of ranks, each once.
