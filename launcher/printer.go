@@ -12,14 +12,19 @@ import (
 )
 
 // outputPool is how many bytes of output may be on their way in the whole
-// job, and minWindow what each host may have at least.
+// job, minWindow what each host may have at least, and maxWindow what it needs
+// at most: enough to fill a fast network while credit comes back, little enough
+// to stay in the processor's cache.
 const (
 	outputPool = 32 << 20
 	minWindow  = 16 << 10
+	maxWindow  = 2 << 20
 )
 
 // hostWindow is one host's share of the pool.
-func hostWindow(hosts int) int64 { return max(minWindow, outputPool/int64(hosts)) }
+func hostWindow(hosts int) int64 {
+	return min(maxWindow, max(minWindow, outputPool/int64(hosts)))
+}
 
 // printer writes what ranks print. Readers of agents hand it output and never
 // wait for it: what it holds is bounded by the credit that the agents have. It

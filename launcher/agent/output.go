@@ -52,30 +52,39 @@ func (a *agent) pump(rank int, stream wire.Stream, pipe *os.File) {
 }
 
 // readChunk blocks until there is something to read, and only then takes
-// memory for it: most of a host's streams are silent most of the time. n is 0
-// at the end of the pipe.
+// memory for it: most of a host's streams are silent most of the time. It
+// reads on while the writer keeps up, since fuller frames are fewer. n is 0 at
+// the end of the pipe.
 func readChunk(raw syscall.RawConn) (chunk *wire.Chunk, n int) {
-	err := raw.Read(func(fd uintptr) bool {
-		c := wire.NewChunk()
-		var err error
-		for {
-			n, err = syscall.Read(int(fd), c.Room())
-			if err != syscall.EINTR {
-				break
-			}
+	err := raw.Read(func(fd uintptr) (done bool) {
+		chunk = wire.NewChunk()
+		n, done = fill(int(fd), chunk.Room())
+		if n == 0 {
+			chunk.Release()
+			chunk = nil
 		}
-		if err == nil && n > 0 {
-			chunk = c
-			return true
-		}
-		c.Release()
-		n = 0
-		return err != syscall.EAGAIN
+		return done
 	})
 	if err != nil {
 		return nil, 0
 	}
 	return chunk, n
+}
+
+// fill reads into room until that is full or nothing is there. It is done if
+// it has read something or the pipe has ended.
+func fill(fd int, room []byte) (n int, done bool) {
+	for n < len(room) {
+		got, err := syscall.Read(fd, room[n:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if got <= 0 {
+			return n, n > 0 || err != syscall.EAGAIN
+		}
+		n += got
+	}
+	return n, true
 }
 
 // forward sends the first n bytes of chunk, in pieces as credit allows.

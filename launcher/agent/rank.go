@@ -120,7 +120,7 @@ func reason(err error) string {
 // startRank starts one rank with its streams, on the forking thread. If that
 // does not work, it tells the launcher why.
 func (a *agent) startRank(number, local int, p prepared) (started bool, err error) {
-	out, err := newPipes(number == a.start.Stdin)
+	out, err := newPipes(number == a.start.Stdin, len(a.start.Hosts[a.start.Node].Ranks))
 	if err != nil {
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}

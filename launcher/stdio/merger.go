@@ -21,10 +21,11 @@ const (
 	// was written before another source's lines.
 	Continued = "... "
 
-	// keepHeld is the capacity up to which a source keeps its buffer once it is
-	// written. Longer ones go to the collector, so that one long line on each of
-	// thousands of ranks does not pin 64 KiB for each.
-	keepHeld = 4 << 10
+	// keepTotal is how much memory all sources may keep for what they hold,
+	// between the lines of which they hold parts. Beyond its share a source gives
+	// its buffer to the collector, so that one long line on each of thousands of
+	// ranks does not pin 64 KiB for each.
+	keepTotal = 8 << 20
 
 	// keepScratch is the same for the merger's own buffer: enough for a tagged
 	// chunk of 32 KiB, not for one that consists of newlines.
@@ -98,6 +99,7 @@ type Merger struct {
 	sources []source // of rank r: sources[r*streams:][:streams]
 
 	live    int       // ranks with open output
+	keep    int       // capacity up to which a source keeps its buffer
 	prompts []*source // whose unfinished lines Flush writes
 
 	destinations [streams]destination
@@ -133,6 +135,7 @@ type destination struct {
 func NewMerger(conf Config) *Merger {
 	m := &Merger{conf: conf, live: len(conf.Hosts)}
 	m.sources = make([]source, len(conf.Hosts)*streams)
+	m.keep = keepTotal / max(1, len(m.sources))
 	for i := range m.sources {
 		m.sources[i].rank = i / streams
 		m.sources[i].stream = Stream(i % streams)
@@ -269,7 +272,7 @@ func (m *Merger) write(s *source, data []byte, at time.Time) {
 		m.appendTagged(d, s, data, at)
 		m.add(s.stream, m.scratch[start:])
 	}
-	s.held = reuse(s.held, keepHeld)
+	s.held = reuse(s.held, m.keep)
 }
 
 // appendTagged appends data of s to the scratch buffer, a tag before each line

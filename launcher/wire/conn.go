@@ -16,6 +16,13 @@ var ErrClosed = errors.New("wire: connection is closed")
 // Conn. More would only be memory: the pipe below holds some as well.
 const bulkFrames = 8
 
+// The buffers hold small frames together. They are smaller than a frame of
+// bulk, so that its data goes between its chunk and the stream without a copy.
+const (
+	readBuffer  = 4 << 10
+	writeBuffer = 16 << 10
+)
+
 // Conn carries messages over a byte stream. Sending is safe for concurrent
 // use; one goroutine at a time may receive.
 //
@@ -43,7 +50,7 @@ type frame struct {
 
 // NewConn starts a connection on stream, which it owns from now on.
 func NewConn(stream io.ReadWriteCloser) *Conn {
-	c := &Conn{r: bufio.NewReaderSize(stream, 64<<10), stream: stream, done: make(chan struct{})}
+	c := &Conn{r: bufio.NewReaderSize(stream, readBuffer), stream: stream, done: make(chan struct{})}
 	c.work.L, c.room.L = &c.mu, &c.mu
 	go c.write()
 	return c
@@ -109,7 +116,7 @@ func (c *Conn) stateLocked() error {
 // write empties the queues, control first, until the connection ends.
 func (c *Conn) write() {
 	defer close(c.done)
-	w := bufio.NewWriterSize(c.stream, 64<<10)
+	w := bufio.NewWriterSize(c.stream, writeBuffer)
 	var control []byte
 	for {
 		c.mu.Lock()
