@@ -37,6 +37,8 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.msg }
 
+func refusal(msg string, hints ...string) error { return &usageError{msg, hints} }
+
 func newCommand(argv []string) *command {
 	return &command{argv: argv, job: launcher.Job{Apps: make([]launcher.App, 1)}}
 }
@@ -87,25 +89,17 @@ func (c *command) check() error {
 	program := c.job.Apps[0].Args
 	switch {
 	case len(program) == 0:
-		return &usageError{
-			msg:   "expected a program, found the end of the command",
-			hints: []string{commandLine(slices.Concat(c.argv, []string{"./train"}))},
-		}
+		return refusal("expected a program, found the end of the command",
+			commandLine(slices.Concat(c.argv, []string{"./train"})))
 	case program[0] == "":
-		return &usageError{
-			msg:   `expected a program, found the empty word ""`,
-			hints: []string{"a variable that is not set? see what the shell makes of it: echo gorun …"},
-		}
+		return refusal(`expected a program, found the empty word ""`,
+			"a variable that is not set? see what the shell makes of it: echo gorun …")
 	case c.hostfile != "" && len(c.hostList) > 0:
-		return &usageError{
-			msg:   "-hostfile and -H: expected one of them, found both",
-			hints: []string{"give the hosts in the file or in the list"},
-		}
+		return refusal("-hostfile and -H: expected one of them, found both",
+			"give the hosts in the file or in the list")
 	case len(c.job.Files) > 0 && !c.job.Stage:
-		return &usageError{
-			msg:   "--stage-file: expected --stage beside it, since files go where the program goes",
-			hints: []string{c.withFlags("--stage")},
-		}
+		return refusal("--stage-file: expected --stage beside it, since files go where the program goes",
+			c.withFlags("--stage"))
 	}
 	return nil
 }

@@ -93,22 +93,16 @@ func (g grammar) split(argv []string) (settings []setting, program []string, err
 		arity := s.form.arity()
 		switch {
 		case joined && arity == 0:
-			return nil, nil, &usageError{
-				msg:   fmt.Sprintf("%s: expected no value, found %q", s.as, value),
-				hints: []string{commandLine(replaced(argv, i, 1, s.as))},
-			}
+			return nil, nil, refusal(fmt.Sprintf("%s: expected no value, found %q", s.as, value),
+				commandLine(replaced(argv, i, 1, s.as)))
 		case joined && arity == 1:
 			s.values = []string{value}
 		case joined:
-			return nil, nil, &usageError{
-				msg:   fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
-				hints: []string{commandLine([]string{s.as, "NAME", "VALUE", "…"})},
-			}
+			return nil, nil, refusal(fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
+				commandLine([]string{s.as, "NAME", "VALUE", "…"}))
 		case len(argv)-i-1 < arity:
-			return nil, nil, &usageError{
-				msg:   fmt.Sprintf("%s: expected %s behind it, found the end of the command", s.as, s.form.args),
-				hints: []string{"gorun help lists the flags and their values"},
-			}
+			return nil, nil, refusal(fmt.Sprintf("%s: expected %s behind it, found the end of the command", s.as, s.form.args),
+				"gorun help lists the flags and their values")
 		default:
 			s.values = argv[i+1 : i+1+arity]
 		}
@@ -122,13 +116,9 @@ func (g grammar) split(argv []string) (settings []setting, program []string, err
 	// command line means the same once several programs are built.
 	if end := slices.Index(program, ":"); end >= 0 {
 		begin := len(argv) - len(program)
-		return nil, nil, &usageError{
-			msg: `several programs (":") are not built yet`,
-			hints: []string{
-				"one program: " + commandLine(argv[:begin+end]),
-				`to hand ":" to the program: ` + commandLine(replaced(argv, begin, 0, "--")),
-			},
-		}
+		return nil, nil, refusal(`several programs (":") are not built yet`,
+			"one program: "+commandLine(argv[:begin+end]),
+			`to hand ":" to the program: `+commandLine(replaced(argv, begin, 0, "--")))
 	}
 	return settings, program, nil
 }

@@ -38,7 +38,7 @@ func refusedHosts(by string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		hint = "without a file: gorun -H node1:8,node2:8 …"
 	}
-	return &usageError{msg: by + err.Error(), hints: []string{hint}}
+	return refusal(by+err.Error(), hint)
 }
 
 // checkSSHConfig refuses a host list given as -F, which is a list of hosts to
@@ -49,7 +49,7 @@ func checkSSHConfig(name string) error {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return &usageError{msg: fmt.Sprintf("-F: %v", err), hints: []string{"-F none reads no ssh_config at all"}}
+		return refusal(fmt.Sprintf("-F: %v", err), "-F none reads no ssh_config at all")
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -61,10 +61,7 @@ func checkSSHConfig(name string) error {
 		// Every line of an ssh_config has a keyword and a value; the value may
 		// stand behind "=". No keyword is followed by slots=N.
 		if strings.Contains(lines.Text(), "slots=") || len(words) == 1 && !strings.Contains(words[0], "=") {
-			return &usageError{
-				msg:   fmt.Sprintf("-F: expected an ssh_config, found the host list %s", name),
-				hints: []string{"gorun -hostfile " + quoted(name) + " …"},
-			}
+			return refusal("-F: expected an ssh_config, found the host list "+name, "gorun -hostfile "+quoted(name)+" …")
 		}
 	}
 	return nil // an unreadable rest is the SSH client's to refuse

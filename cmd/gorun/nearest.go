@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // unknownFlag refuses the flag at argv[i] and names the nearest that exists.
 func (g grammar) unknownFlag(argv []string, i int) error {
@@ -11,28 +8,23 @@ func (g grammar) unknownFlag(argv []string, i int) error {
 	bare := strings.TrimLeft(word, "-")
 	name, _, _ := strings.Cut(bare, "=")
 	if name == "c" {
-		return &usageError{
-			msg: "-c is refused: it is the number of ranks to Open MPI, and of CPUs for each rank to srun",
-			hints: []string{
-				"for the number of ranks: " + commandLine(replaced(argv, i, 1, "-np")),
-				"CPUs for each rank (--cpus-per-rank) are not built yet",
-			},
-		}
+		return refusal("-c is refused: it is the number of ranks to Open MPI, and of CPUs for each rank to srun",
+			"for the number of ranks: "+commandLine(replaced(argv, i, 1, "-np")),
+			"CPUs for each rank (--cpus-per-rank) are not built yet")
 	}
-	err := &usageError{msg: fmt.Sprintf("unknown flag %s", word)}
-	if known, value := g.digitsBehindName(name); known != "" {
-		err.hints = append(err.hints, "a value is a word of its own: "+commandLine(replaced(argv, i, 1, "-"+known, value)))
-	} else if near := g.nearest(name); near != "" {
-		meant := spelled(near)
-		if g.lookup(near).ours == nil {
-			err.hints = append(err.hints, fmt.Sprintf("%s is not built yet", meant))
-		} else {
-			meant += strings.TrimPrefix(bare, name)
-			err.hints = append(err.hints, "did you mean: "+commandLine(replaced(argv, i, 1, meant)))
-		}
+	var hints []string
+	near := g.nearest(name)
+	known, digits := g.digitsBehindName(name)
+	switch {
+	case known != "":
+		hints = []string{"a value is a word of its own: " + commandLine(replaced(argv, i, 1, "-"+known, digits))}
+	case near != "" && g.lookup(near).ours == nil:
+		hints = []string{spelled(near) + " is not built yet"}
+	case near != "":
+		hints = []string{"did you mean: " + commandLine(replaced(argv, i, 1, spelled(near)+strings.TrimPrefix(bare, name)))}
 	}
-	err.hints = append(err.hints, "gorun help lists the flags; those of the program stand behind the program")
-	return err
+	hints = append(hints, "gorun help lists the flags; those of the program stand behind the program")
+	return refusal("unknown flag "+word, hints...)
 }
 
 // digitsBehindName takes "np4" for the flag np and the value 4.

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // reserved are the flags that are not built yet, each with the words that
 // follow it. They are refused by name, so that a script means the same once
@@ -37,14 +34,13 @@ var instead = map[string]string{
 
 // flagNotBuilt refuses a reserved flag and offers the command without it.
 func flagNotBuilt(argv []string, s setting) error {
-	err := &usageError{msg: fmt.Sprintf("%s is not built yet", s.as)}
-	if near := instead[strings.TrimLeft(s.as, "-")]; near != "" {
-		err.hints = append(err.hints, "what there is: "+near)
-	}
 	words := 1
 	if !s.joined {
 		words += min(s.form.arity(), len(argv)-s.at-1)
 	}
-	err.hints = append(err.hints, "without it: "+commandLine(replaced(argv, s.at, words)))
-	return err
+	hints := []string{"without it: " + commandLine(replaced(argv, s.at, words))}
+	if near := instead[strings.TrimLeft(s.as, "-")]; near != "" {
+		hints = append([]string{"what there is: " + near}, hints...)
+	}
+	return refusal(s.as+" is not built yet", hints...)
 }

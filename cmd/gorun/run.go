@@ -39,7 +39,7 @@ func (c *command) read() (err error) {
 	}
 	if c.dir != "" {
 		if c.job.Apps[0].Dir, err = filepath.Abs(c.dir); err != nil {
-			return &usageError{msg: "-wd: " + err.Error(), hints: []string{"give the folder from the root: -wd /scratch/run"}}
+			return refusal("-wd: "+err.Error(), "give the folder from the root: -wd /scratch/run")
 		}
 	}
 	c.job.Hosts, err = c.hosts()

@@ -72,5 +72,5 @@ func refusedValue(argv []string, s setting, err error) error {
 	if s.joined {
 		accepted = []string{s.as + "=" + example}
 	}
-	return &usageError{msg, []string{commandLine(replaced(argv, s.at, s.words(), accepted...))}}
+	return refusal(msg, commandLine(replaced(argv, s.at, s.words(), accepted...)))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 )
@@ -26,13 +25,9 @@ func dispatch(argv []string) int {
 	case verb == "help":
 		return printHelp(os.Stdout)
 	case slices.Contains(comingVerbs, verb):
-		return refuse(newConsole(os.Stderr), &usageError{
-			msg: fmt.Sprintf("the verb %s is not built yet", verb),
-			hints: []string{
-				fmt.Sprintf("for a program of that name: %s", commandLine(append([]string{"run"}, argv...))),
-				fmt.Sprintf("or: %s", commandLine(append([]string{"./" + verb}, argv[1:]...))),
-			},
-		})
+		return refuse(newConsole(os.Stderr), refusal("the verb "+verb+" is not built yet",
+			"for a program of that name: "+commandLine(append([]string{"run"}, argv...)),
+			"or: "+commandLine(append([]string{"./" + verb}, argv[1:]...))))
 	}
 	return run(argv)
 }
