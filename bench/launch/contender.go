@@ -30,7 +30,7 @@ func findGorun(ctx context.Context, binary, dir string) (string, error) {
 		return filepath.Abs(binary)
 	}
 	binary = filepath.Join(dir, "gorun")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "github.com/gorun/gorun/cmd/gorun")
+	build := exec.CommandContext(ctx, "go", "build", "-tags=urfave_cli_no_docs", "-trimpath", "-ldflags=-s -w", "-o", binary, "github.com/gorun/gorun/cmd/gorun")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

@@ -21,7 +21,7 @@ fi
 
 say 'building bin/gorun, bin/mnist and the hosts'
 mkdir -p bin/data
-CGO_ENABLED=0 go build -o bin/gorun ./cmd/gorun
+CGO_ENABLED=0 go build -tags urfave_cli_no_docs -o bin/gorun ./cmd/gorun
 CGO_ENABLED=0 go build -o bin/mnist ./examples/mnist
 CGO_ENABLED=0 go build -o bin/loopback ./internal/testhost/loopback
 
