@@ -16,7 +16,8 @@ import (
 
 var benchSizes = []int{8, 512, 8 << 10, 64 << 10, 1 << 20, 8 << 20}
 
-// overTCP returns two ranks in this process that talk over loopback, as ranks of two processes do.
+// overTCP returns two ranks in this process that talk over loopback, as ranks
+// of two processes do.
 func overTCP(b *testing.B) nccl.Comms {
 	id, err := nccl.NewUniqueID(nil)
 	require.NoError(b, err)
@@ -31,8 +32,8 @@ func overTCP(b *testing.B) nccl.Comms {
 	return comms
 }
 
-// BenchmarkAllReduce is one call and its Wait, of two ranks at once. MB/s are of the data, which is also bus bandwidth: two ranks
-// send each byte once.
+// BenchmarkAllReduce is one call and its Wait, of two ranks at once. MB/s are
+// of the data, which is also bus bandwidth: two ranks send each byte once.
 func BenchmarkAllReduce(b *testing.B) {
 	for name, make := range map[string]func(*testing.B) nccl.Comms{
 		"tcp":     overTCP,
@@ -62,7 +63,8 @@ func benchAllReduce(b *testing.B, comms nccl.Comms, size int) {
 	require.NoError(b, err)
 }
 
-// BenchmarkPingPong is the floor: the same bytes both ways over two plain connections of package net.
+// BenchmarkPingPong is the floor: the same bytes both ways over two plain
+// connections of package net.
 func BenchmarkPingPong(b *testing.B) {
 	for _, size := range benchSizes {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

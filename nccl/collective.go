@@ -6,12 +6,15 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// Every rank makes the same call; it is enqueued on c's stream and the result is there after a Wait. The call itself does not
-// wait for other ranks. A refused call returns an [*Error], enqueues nothing, and makes the communicator refuse what follows
-// until a Wait has reported it. In place means that dst is src, or that the shorter is this rank's part of the longer; any
+// Every rank makes the same call; it is enqueued on c's stream and the result
+// is there after a Wait. The call itself does not wait for other ranks. A
+// refused call returns an [*Error], enqueues nothing, and makes the
+// communicator refuse what follows until a Wait has reported it. In place means
+// that dst is src, or that the shorter is this rank's part of the longer; any
 // other overlap is refused.
 
-// AllReduce reduces all ranks' src, element by element, into every dst. All have the same length.
+// AllReduce reduces all ranks' src, element by element, into every dst. All
+// have the same length.
 func AllReduce[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 	const name = "AllReduce"
 	s, err := c.admit(name)
@@ -30,7 +33,8 @@ func AllReduce[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 	return submit(c, name, core.Call{Kind: core.AllReduce, Op: r, Count: len(src.x)}, dst, src)
 }
 
-// Broadcast copies root's src to every dst. All have the same length; the other ranks' src may be the zero Buffer.
+// Broadcast copies root's src to every dst. All have the same length; the other
+// ranks' src may be the zero Buffer.
 func Broadcast[T Element](c *Comm, dst, src Buffer[T], root int) error {
 	const name = "Broadcast"
 	s, err := c.admit(name)
@@ -48,7 +52,8 @@ func Broadcast[T Element](c *Comm, dst, src Buffer[T], root int) error {
 	return submit(c, name, core.Call{Kind: core.Broadcast, Root: root, Count: len(dst.x)}, dst, src)
 }
 
-// AllGather puts rank p's src into part p of every dst, which has Size times the length of src.
+// AllGather puts rank p's src into part p of every dst, which has Size times
+// the length of src.
 func AllGather[T Element](c *Comm, dst, src Buffer[T]) error {
 	const name = "AllGather"
 	s, err := c.admit(name)
@@ -64,8 +69,8 @@ func AllGather[T Element](c *Comm, dst, src Buffer[T]) error {
 	return submit(c, name, core.Call{Kind: core.AllGather, Count: len(src.x)}, dst, src)
 }
 
-// ReduceScatter reduces all ranks' src, element by element, and leaves part p of the result in rank p's dst. Src has Size times
-// the length of dst.
+// ReduceScatter reduces all ranks' src, element by element, and leaves part p
+// of the result in rank p's dst. Src has Size times the length of dst.
 func ReduceScatter[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 	const name = "ReduceScatter"
 	s, err := c.admit(name)
@@ -100,7 +105,8 @@ func submit[T Element](c *Comm, name string, call core.Call, dst, src Buffer[T])
 	return nil
 }
 
-// apart reports whether part shares no element with whole, or is its elements from offset on.
+// apart reports whether part shares no element with whole, or is its elements
+// from offset on.
 func apart[T Element](whole, part []T, offset int) bool {
 	if len(whole) == 0 || len(part) == 0 {
 		return true

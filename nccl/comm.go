@@ -10,9 +10,10 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// Comm is one rank's handle on a communicator and on the stream that its operations go to. [Comm.On] and [Comm.Group] give more
-// handles on the same communicator. It is safe for concurrent use; since ranks must enqueue in the same order, one goroutine
-// should.
+// Comm is one rank's handle on a communicator and on the stream that its
+// operations go to. [Comm.On] and [Comm.Group] give more handles on the same
+// communicator. It is safe for concurrent use; since ranks must enqueue in the
+// same order, one goroutine should.
 type Comm struct {
 	s      *seat
 	stream *Stream
@@ -71,19 +72,21 @@ func (c *Comm) NewStream() (*Stream, error) {
 	return &Stream{engine: s.engine.NewStream()}, nil
 }
 
-// On returns a handle whose operations go to stream. Operations of one communicator run in the order of their calls, on
-// whichever streams they are.
+// On returns a handle whose operations go to stream. Operations of one
+// communicator run in the order of their calls, on whichever streams they are.
 func (c *Comm) On(stream *Stream) *Comm { return &Comm{s: c.s, stream: stream, group: c.group} }
 
-// Err returns nil while the communicator can be used, then the reason why not: lost ranks, a stall, an abort, or [ErrClosed].
+// Err returns nil while the communicator can be used, then the reason why not:
+// lost ranks, a stall, an abort, or [ErrClosed].
 func (c *Comm) Err() error { return c.s.failure("Comm.Err") }
 
 // Done is closed when Err becomes non-nil.
 func (c *Comm) Done() <-chan struct{} { return c.s.engine.Failed() }
 
-// Wait blocks until all that this handle's stream was given is done, and returns the first failure or refused call that no Wait
-// has reported. If ctx ends first, the communicator is aborted on every rank: a collective cannot be taken back by one. Then the
-// error wraps [ErrAborted] and the context's cause.
+// Wait blocks until all that this handle's stream was given is done, and
+// returns the first failure or refused call that no Wait has reported. If ctx
+// ends first, the communicator is aborted on every rank: a collective cannot be
+// taken back by one. Then the error wraps [ErrAborted] and the context's cause.
 func (c *Comm) Wait(ctx context.Context) error { return c.wait("Wait", ctx) }
 
 func (c *Comm) wait(op string, ctx context.Context) error {
@@ -91,11 +94,7 @@ func (c *Comm) wait(op string, ctx context.Context) error {
 	if stream == nil {
 		return s.error(op, invalid("a handle on a nil Stream"))
 	}
-	err := stream.engine.Wait(ctx)
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		s.abort(context.Cause(ctx))
-		err = stream.engine.Wait(context.Background())
-	}
+	err := s.settle(ctx, stream.engine)
 	if failure := s.failure(op); failure != nil {
 		return failure
 	}
@@ -108,8 +107,8 @@ func (c *Comm) wait(op string, ctx context.Context) error {
 	return s.error(op, err)
 }
 
-// Barrier blocks until every rank has called it and all that this handle's stream was given is done. Collective. The end of ctx
-// aborts, as in Wait.
+// Barrier blocks until every rank has called it and all that this handle's
+// stream was given is done. Collective. The end of ctx aborts, as in Wait.
 func (c *Comm) Barrier(ctx context.Context) error {
 	if _, err := c.admit("Barrier"); err != nil {
 		return err
@@ -121,15 +120,17 @@ func (c *Comm) Barrier(ctx context.Context) error {
 	return c.wait("Barrier", ctx)
 }
 
-// Abort ends the communicator on every rank and frees it; Close does the rest. What is in flight ends with [ErrAborted], and
-// cause's text goes round. Only the first failure of a communicator counts.
+// Abort ends the communicator on every rank and frees it; Close does the rest.
+// What is in flight ends with [ErrAborted], and cause's text goes round. Only
+// the first failure of a communicator counts.
 func (c *Comm) Abort(cause error) {
 	c.s.abort(cause)
 	c.s.engine.Close()
 }
 
-// Finalize blocks until every rank has called it and all operations are done. Collective. After it, only Close may follow. The
-// end of ctx aborts, as in Wait.
+// Finalize blocks until every rank has called it and all operations are done.
+// Collective. After it, only Close may follow. The end of ctx aborts, as in
+// Wait.
 func (c *Comm) Finalize(ctx context.Context) error {
 	if _, err := c.admit("Finalize"); err != nil {
 		return err
@@ -137,8 +138,9 @@ func (c *Comm) Finalize(ctx context.Context) error {
 	return c.s.finalize(ctx)
 }
 
-// Close finalizes, for Config.CloseTimeout at most, then frees the communicator and closes all handles; one that has failed it
-// just frees. It may be repeated. Buffers and streams are left alone.
+// Close finalizes, for Config.CloseTimeout at most, then frees the communicator
+// and closes all handles; one that has failed it just frees. It may be
+// repeated. Buffers and streams are left alone.
 func (c *Comm) Close() error {
 	s := c.s
 	s.closing.Do(func() {
@@ -147,8 +149,10 @@ func (c *Comm) Close() error {
 			defer cancel()
 			s.closeErr = s.finalize(ctx)
 		}
-		s.engine.Close()
-		s.meeting.close()
+		err := errors.Join(s.engine.Close(), s.meeting.close())
+		if s.closeErr == nil {
+			s.closeErr = s.error("Close", err)
+		}
 	})
 	return s.closeErr
 }
@@ -156,19 +160,33 @@ func (c *Comm) Close() error {
 // errCloseTimeout is the cause of an abort by Close.
 var errCloseTimeout = errors.New("the other ranks did not close in time")
 
-// finalize waits until every rank does, and leaves.
+// finalize waits until every rank does, and leaves. It has a stream of its own,
+// and calls of one communicator run in their order, so all others have ended
+// before.
 func (s *seat) finalize(ctx context.Context) error {
 	s.mu.Lock()
 	s.leaving = true
 	s.mu.Unlock()
-	last := &Comm{s: s, stream: &Stream{engine: s.engine.NewStream()}}
-	last.enqueue(core.Call{Kind: core.Barrier, Type: core.Uint8})
-	if err := last.wait("Finalize", ctx); err != nil {
+	last := s.engine.NewStream()
+	s.engine.Submit(last, core.Call{Kind: core.Barrier, Type: core.Uint8})
+	s.settle(ctx, last)
+	if err := s.failure("Finalize"); err != nil {
 		return err
 	}
 	s.engine.Leave()
 	s.engine.Fail(core.ErrClosed, false)
-	return nil
+	return s.report()
+}
+
+// settle waits until stream is idle, and aborts the communicator to that end if
+// ctx ends first.
+func (s *seat) settle(ctx context.Context, stream core.Stream) error {
+	err := stream.Wait(ctx)
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		s.abort(context.Cause(ctx))
+		err = stream.Wait(context.Background())
+	}
+	return err
 }
 
 // abort ends the communicator on every rank.
@@ -195,7 +213,8 @@ func (c *Comm) usable(op string) (*seat, error) {
 	return c.s, nil
 }
 
-// admit is usable for calls that enqueue: it also looks for refused calls, an open group and a closed stream.
+// admit is usable for calls that enqueue: it also looks for refused calls, an
+// open group and a closed stream.
 func (c *Comm) admit(op string) (*seat, error) {
 	s, err := c.usable(op)
 	if err != nil {
@@ -246,13 +265,21 @@ func (s *seat) error(op string, err error) error {
 	return &Error{Op: op, Comm: s.name, Rank: s.rank, Size: s.size, Result: result, Err: err}
 }
 
-// refuse makes the communicator refuse what follows until a Wait has reported err, and returns it.
+// refuse makes the communicator refuse what follows until a Wait has reported
+// err, and returns it.
 func (s *seat) refuse(op string, err error) error {
 	err = s.error(op, err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused = err
 	return err
+}
+
+// refusal returns what was refused and not reported yet.
+func (s *seat) refusal() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
 }
 
 // report returns what was refused, once.

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Wait waits for each communicator, as [Comm.Wait] does, for all at once. The errors are joined.
+// Wait waits for each communicator, as [Comm.Wait] does, for all at once. The
+// errors are joined.
 func (cs Comms) Wait(ctx context.Context) error {
 	return cs.each(func(c *Comm) error { return c.Wait(ctx) })
 }

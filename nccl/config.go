@@ -8,26 +8,32 @@ import (
 	"time"
 )
 
-// Config is how to make a communicator. A nil *Config is the zero Config, which suits every job. All ranks give the same but for
-// Bootstrap and Log.
+// Config is how to make a communicator. A nil *Config is the zero Config, which
+// suits every job. All ranks give the same but for Bootstrap and Log.
 type Config struct {
-	// Engine moves the data. Auto: what the environment variable GORUN_ENGINE names, else the host engine.
+	// Engine moves the data. Auto: what the environment variable GORUN_ENGINE
+	// names, else the host engine.
 	Engine Engine
-	// Bootstrap is how the ranks find each other in Init. Nil: the job's own meeting place, which is left when the Comm is
-	// closed. One that is given stays the caller's, and serves a Name once.
+	// Bootstrap is how the ranks find each other in Init. Nil: the job's own
+	// meeting place, which is left when the Comm is closed. One that is given
+	// stays the caller's, and serves a Name once.
 	Bootstrap Bootstrap
 	// Name of the communicator in errors and logs; "": "world".
 	Name string
-	// Deadline is how long a call may take once this rank has come to it. One that is unfinished then ends the communicator on
-	// every rank, with a *StallError. 0: no limit.
+	// Deadline is how long a call may take once this rank has come to it. One
+	// that is unfinished then ends the communicator on every rank, with a
+	// *StallError. 0: no limit.
 	Deadline time.Duration
 	// CloseTimeout is how long Close waits for the other ranks. 0: 30 s.
 	CloseTimeout time.Duration
-	// Check compares each call with the other ranks' before it runs: those that differ get a *MismatchError and do not hang.
-	// That makes each call as slow as two.
+	// Check compares each call with the other ranks' before it runs: those that
+	// differ get a *MismatchError and do not hang. That makes each call as slow
+	// as two.
 	Check bool
-	// Deterministic keeps the ring in the order of ranks, so that results depend, to the bit, on Size and the calls alone. By
-	// default ranks of one host are neighbours, and the order of a floating-point sum depends on who they are.
+	// Deterministic keeps the ring in the order of ranks, so that results
+	// depend, to the bit, on Size and the calls alone. By default ranks of one
+	// host are neighbours, and the order of a floating-point sum depends on who
+	// they are.
 	Deterministic bool
 	// Log is told of the life of the communicator; nil: nothing is.
 	Log *slog.Logger

@@ -8,8 +8,9 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// What to branch on with [errors.Is]. Every error of this package is an [*Error] that wraps one of these, one of the types
-// below, or the end of a context.
+// What to branch on with [errors.Is]. Every error of this package is an
+// [*Error] that wraps one of these, one of the types below, or the end of a
+// context.
 var (
 	ErrInvalid   = errors.New("nccl: invalid argument")            // refused before the engine saw it
 	ErrClosed    = errors.New("nccl: use after Close")             // of a Comm, Buffer or Stream
@@ -17,7 +18,8 @@ var (
 	ErrGroupOpen = errors.New("nccl: call outside the open group") // use the handle that Group gave
 )
 
-// Error is what every call of this package fails with. Branch on what it wraps, with [errors.Is] and [errors.AsType].
+// Error is what every call of this package fails with. Branch on what it wraps,
+// with [errors.Is] and [errors.AsType].
 type Error struct {
 	Op, Comm   string // the call, as "AllReduce", and the communicator's name
 	Rank, Size int    // this rank's place; both 0 if there is no communicator yet
@@ -56,10 +58,12 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// Result is ncclResult_t, an error by itself: errors.Is(err, nccl.RemoteError). Codes without a name are kept.
+// Result is ncclResult_t, an error by itself: errors.Is(err, nccl.RemoteError).
+// Codes without a name are kept.
 type Result int32
 
-// NCCL's codes. The host engine uses RemoteError for lost ranks, Timeout for stalls and InvalidUsage for calls that differ.
+// NCCL's codes. The host engine uses RemoteError for lost ranks, Timeout for
+// stalls and InvalidUsage for calls that differ.
 const (
 	UnhandledCUDAError Result = 1
 	SystemError        Result = 2
@@ -95,7 +99,8 @@ func (r Result) Error() string {
 	return fmt.Sprintf("%s (ncclResult %d)", name, int32(r))
 }
 
-// LostError says that ranks are gone: their processes ended, or their hosts cannot be reached.
+// LostError says that ranks are gone: their processes ended, or their hosts
+// cannot be reached.
 type LostError struct {
 	Ranks []int
 	Hosts []string // where they were, if known; without repetition

@@ -15,7 +15,8 @@ type Event struct {
 	closed   bool
 }
 
-// Done reports whether the Event has happened. It does not block. The error is a failure before it in its stream.
+// Done reports whether the Event has happened. It does not block. The error is
+// a failure before it in its stream.
 func (e *Event) Done() (bool, error) {
 	m, err := e.mark()
 	if err != nil || m == nil {
@@ -25,8 +26,9 @@ func (e *Event) Done() (bool, error) {
 	return ok, wrap("Event.Done", err)
 }
 
-// Wait blocks until the Event has happened, and returns a failure before it in its stream. The end of ctx stops the waiting,
-// nothing else. An Event never recorded is [ErrInvalid].
+// Wait blocks until the Event has happened, and returns a failure before it in
+// its stream. The end of ctx stops the waiting, nothing else. An Event never
+// recorded is [ErrInvalid].
 func (e *Event) Wait(ctx context.Context) error {
 	m, err := e.mark()
 	if err == nil && m == nil {

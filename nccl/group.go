@@ -1,24 +1,25 @@
 package nccl
 
-import (
-	"github.com/gorun/gorun/nccl/internal/core"
-)
+import "github.com/gorun/gorun/nccl/internal/core"
 
-// Group calls fn with a handle and submits what fn calls on it as one unit, when fn has returned nil. If fn fails or panics, or
-// a call in it is refused, nothing is submitted. Meanwhile calls on other handles of the communicator are refused with
-// [ErrGroupOpen]. A Group inside fn, on fn's handle, joins the outer one.
+// Group calls fn with a handle and submits what fn calls on it as one unit,
+// when fn has returned nil. If fn fails or panics, or a call in it is refused,
+// nothing is submitted. Meanwhile calls on other handles of the communicator
+// are refused with [ErrGroupOpen]. A Group inside fn, on fn's handle, joins the
+// outer one.
 func (c *Comm) Group(fn func(c *Comm) error) error {
-	if c.group != nil {
+	if c != nil && c.group != nil {
 		return c.group.join(fn(c))
 	}
 	return Comms{c}.Group(func(_ int, c *Comm) error { return fn(c) })
 }
 
-// Comms are communicators of one process that one goroutine drives together: those of [InitAll], or several of one rank, as
-// Comms{tensor, data}.
+// Comms are communicators of one process that one goroutine drives together:
+// those of [InitAll], or several of one rank, as Comms{tensor, data}.
 type Comms []*Comm
 
-// Group calls fn for each communicator, with its index and a handle, and submits what all of them call as one group.
+// Group calls fn for each communicator, with its index and a handle, and
+// submits what all of them call as one group.
 func (cs Comms) Group(fn func(i int, c *Comm) error) (err error) {
 	handles := make(Comms, 0, len(cs))
 	complete := false
@@ -44,11 +45,8 @@ func (cs Comms) Group(fn func(i int, c *Comm) error) (err error) {
 		if err := h.group.failed; err != nil {
 			return err
 		}
-		h.s.mu.Lock()
-		refused := h.s.refused
-		h.s.mu.Unlock()
-		if refused != nil {
-			return refused
+		if err := h.s.refusal(); err != nil {
+			return err
 		}
 	}
 	complete = true

@@ -12,8 +12,9 @@ import (
 	"github.com/gorun/gorun/nccl/internal/host/bootstrap"
 )
 
-// Init makes the communicator of all ranks of the job. Collective: it blocks until every rank has called it, a rank is lost, or
-// ctx ends; after that ctx does not matter. The caller closes the Comm.
+// Init makes the communicator of all ranks of the job. Collective: it blocks
+// until every rank has called it, a rank is lost, or ctx ends; after that ctx
+// does not matter. The caller closes the Comm.
 func Init(ctx context.Context, conf *Config) (*Comm, error) {
 	full, err := conf.complete()
 	if err != nil {
@@ -30,8 +31,9 @@ func Init(ctx context.Context, conf *Config) (*Comm, error) {
 	return p.form(ctx, p.meet)
 }
 
-// InitRank is Init for ranks that met by themselves: all have the id that one of them made with [NewUniqueID]. It needs no
-// Bootstrap; one that is given tells of losses and carries aborts. Collective. The caller closes the Comm.
+// InitRank is Init for ranks that met by themselves: all have the id that one
+// of them made with [NewUniqueID]. It needs no Bootstrap; one that is given
+// tells of losses and carries aborts. Collective. The caller closes the Comm.
 func InitRank(ctx context.Context, rank, size int, ids []UniqueID, conf *Config) (*Comm, error) {
 	full, err := conf.complete()
 	if err == nil && len(ids) != 1 {
@@ -45,7 +47,8 @@ func InitRank(ctx context.Context, rank, size int, ids []UniqueID, conf *Config)
 	return p.form(ctx, func(ctx context.Context) (*host.Comm, error) { return p.join(ctx, bootstrap.ID(ids[0])) })
 }
 
-// InitAll makes a communicator of n ranks inside this process and returns its Comms by rank. The caller closes them, all at once.
+// InitAll makes a communicator of n ranks inside this process and returns its
+// Comms by rank. The caller closes them, all at once.
 func InitAll(ctx context.Context, n int, conf *Config) (Comms, error) {
 	full, err := conf.complete()
 	if err == nil && (n < 1 || n > bootstrap.MaxSize) {
@@ -95,7 +98,8 @@ func (p *party) form(ctx context.Context, meet func(context.Context) (*host.Comm
 	return newComm(engine, Host, p.rank, p.size, p.conf, m), nil
 }
 
-// fail leaves the meeting place and returns the *Error of a meeting that failed, or ended with its context for a cause.
+// fail leaves the meeting place and returns the *Error of a meeting that
+// failed, or ended with its context for a cause.
 func (p *party) fail(err, cause error) error {
 	if p.leave != nil {
 		err = errors.Join(err, p.leave())
@@ -156,8 +160,9 @@ func (p *party) join(ctx context.Context, id bootstrap.ID) (*host.Comm, error) {
 	return host.Join(ctx, seat, p.conf.host())
 }
 
-// untilLost returns a context that ends with ctx, or with a *core.LostError when the meeting place hears of a loss. The function
-// that it returns ends the listening.
+// untilLost returns a context that ends with ctx, or with a *core.LostError
+// when the meeting place hears of a loss. The function that it returns ends the
+// listening.
 func (p *party) untilLost(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var listening sync.WaitGroup
@@ -174,8 +179,8 @@ func (p *party) untilLost(ctx context.Context) (context.Context, func()) {
 // addresser is a Bootstrap that knows this host's address.
 type addresser interface{ Addr() netip.Addr }
 
-// names counts the communicators of each name that Init has made by meeting places of its own. Every rank counts alike, since
-// Init is collective.
+// names counts the communicators of each name that Init has made by meeting
+// places of its own. Every rank counts alike, since Init is collective.
 var names nameCounter
 
 type nameCounter struct {

@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// all makes a communicator of n ranks in this process and closes it at the end of the test.
+// all makes a communicator of n ranks in this process and closes it at the end
+// of the test.
 func all(t testing.TB, n int, conf *nccl.Config) nccl.Comms {
 	t.Helper()
 	comms, err := nccl.InitAll(t.Context(), n, conf)

@@ -8,11 +8,13 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// abortTimeout is how long the meeting place may take to carry an abort before it is given up: the ranks tell each other too.
+// abortTimeout is how long the meeting place may take to carry an abort before
+// it is given up: the ranks tell each other too.
 const abortTimeout = 5 * time.Second
 
-// meeting keeps a communicator in touch with the Bootstrap by which its ranks met. Its goroutines end in close. A nil meeting
-// has none to keep in touch with.
+// meeting keeps a communicator in touch with the Bootstrap by which its ranks
+// met. Its goroutines end in close. A nil meeting has none to keep in touch
+// with.
 type meeting struct {
 	name      string // of the communicator there
 	bootstrap Bootstrap
@@ -56,7 +58,8 @@ func (m *meeting) abort(reason string) {
 	}
 }
 
-// close ends the watching, and leaves the meeting place if the communicator came to it by itself.
+// close ends the watching, and leaves the meeting place if the communicator
+// came to it by itself.
 func (m *meeting) close() error {
 	if m == nil {
 		return nil

@@ -5,11 +5,12 @@ import "github.com/gorun/gorun/nccl/internal/core"
 // Op is how elements are reduced. It is a value; there is nothing to free.
 type Op interface{ reduction() core.Op }
 
-// BuiltinOp is an Op of NCCL's own. Integers wrap around; where one of two floating-point numbers is NaN, Max and Min give the
-// other.
+// BuiltinOp is an Op of NCCL's own. Integers wrap around; where one of two
+// floating-point numbers is NaN, Max and Min give the other.
 type BuiltinOp int
 
-// The built-in reductions. Avg is Sum divided by Size, truncated toward zero for integers.
+// The built-in reductions. Avg is Sum divided by Size, truncated toward zero
+// for integers.
 const (
 	Sum BuiltinOp = iota
 	Prod

@@ -310,7 +310,8 @@ func TestErrorsReadWell(t *testing.T) {
 	}
 }
 
-// Operations in steady state allocate nothing, so loops of them leave the collector alone.
+// Operations in steady state allocate nothing, so loops of them leave the
+// collector alone.
 func TestCallsDoNotAllocate(t *testing.T) {
 	comms := all(t, 1, nil)
 	c, ctx := comms[0], context.Background()
@@ -326,4 +327,22 @@ func TestCallsDoNotAllocate(t *testing.T) {
 		runtime.ReadMemStats(&after)
 	}
 	require.Less(t, after.Mallocs-before.Mallocs, uint64(calls/10))
+}
+
+// A refused call that no Wait has reported does not make this rank look lost to
+// the others.
+func TestCloseAfterARefusedCall(t *testing.T) {
+	comms := all(t, 2, nil)
+	refusal := nccl.Broadcast(comms[0], nccl.Of([]int8{1}), nccl.Of([]int8{1}), 9)
+	require.ErrorIs(t, refusal, nccl.ErrInvalid)
+	errs := make(chan error, 2)
+	require.Error(t, each(comms, func(c *nccl.Comm) error {
+		err := c.Close()
+		errs <- err
+		return err
+	}))
+	require.ElementsMatch(t, []error{refusal, nil}, []error{<-errs, <-errs})
+	for _, c := range comms {
+		require.ErrorIs(t, c.Err(), nccl.ErrClosed)
+	}
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// Stream runs what it is given one after the other. On the host engine it is a queue that is worked off by whoever waits for
-// it, else by a goroutine that ends when the queue is empty.
+// Stream runs what it is given one after the other. On the host engine it is a
+// queue that is worked off by whoever waits for it, else by a goroutine that
+// ends when the queue is empty.
 //
-// When an operation fails, the functions behind it are skipped until a Wait has reported the failure.
+// When an operation fails, the functions behind it are skipped until a Wait has
+// reported the failure.
 type Stream struct {
 	engine core.Stream
 
@@ -41,7 +43,8 @@ func (s *Stream) After(others ...*Stream) error {
 	return nil
 }
 
-// Call enqueues a Go function, which must not call this package. It runs on some goroutine, after all that came before.
+// Call enqueues a Go function, which must not call this package. It runs on
+// some goroutine, after all that came before.
 func (s *Stream) Call(fn func()) error {
 	if err := s.usable("Stream.Call"); err != nil {
 		return err
@@ -64,7 +67,8 @@ func (s *Stream) Record(e *Event) error {
 	return e.set(s.engine.Record())
 }
 
-// WaitEvent makes what comes next start after e, as it was last recorded. An Event never recorded holds nothing back.
+// WaitEvent makes what comes next start after e, as it was last recorded. An
+// Event never recorded holds nothing back.
 func (s *Stream) WaitEvent(e *Event) error {
 	if err := s.usable("Stream.WaitEvent"); err != nil {
 		return err
@@ -82,8 +86,9 @@ func (s *Stream) WaitEvent(e *Event) error {
 	return nil
 }
 
-// Wait blocks until all that the Stream was given is done, and returns the first failure that no Wait has reported. The end of
-// ctx stops the waiting, nothing else.
+// Wait blocks until all that the Stream was given is done, and returns the
+// first failure that no Wait has reported. The end of ctx stops the waiting,
+// nothing else.
 func (s *Stream) Wait(ctx context.Context) error {
 	err := s.engine.Wait(ctx)
 	if err == nil {
@@ -92,7 +97,8 @@ func (s *Stream) Wait(ctx context.Context) error {
 	return wrap("Stream.Wait", err)
 }
 
-// Close ends the Stream without blocking; what it was given still runs. It may be repeated.
+// Close ends the Stream without blocking; what it was given still runs. It may
+// be repeated.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +116,8 @@ func (s *Stream) usable(op string) error {
 	return s.refused
 }
 
-// refuse makes the Stream refuse what follows until a Wait has reported err, and returns it.
+// refuse makes the Stream refuse what follows until a Wait has reported err,
+// and returns it.
 func (s *Stream) refuse(op string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

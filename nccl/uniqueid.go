@@ -11,13 +11,16 @@ import (
 	"github.com/gorun/gorun/nccl/internal/host/bootstrap"
 )
 
-// UniqueID lets ranks into a communicator in the making. It is a secret: whoever has it can take part. It prints as a hash;
-// MarshalText gives the id itself, for channels that keep it.
+// UniqueID lets ranks into a communicator in the making. It is a secret:
+// whoever has it can take part. It prints as a hash; MarshalText gives the id
+// itself, for channels that keep it.
 type UniqueID [128]byte
 
-// NewUniqueID returns an id for one [InitRank] on each rank, and has this process bring those ranks together, in the background
-// until all have met, at most for an hour. Its address is that of conf.Bootstrap, if that says one, else the one that the
-// launcher gave this host; without any, the ranks must be on this host.
+// NewUniqueID returns an id for one [InitRank] on each rank, and has this
+// process bring those ranks together, in the background until all have met, at
+// most for an hour. Its address is that of conf.Bootstrap, if that says one,
+// else the one that the launcher gave this host; without any, the ranks must be
+// on this host.
 func NewUniqueID(conf *Config) (UniqueID, error) {
 	full, err := conf.complete()
 	if err != nil {
@@ -83,7 +86,8 @@ func (s *rootSet) keep(id UniqueID, root *bootstrap.Root) {
 	})
 }
 
-// end closes the root of an id, if it is one of this process's. Its ranks have met, or one of them has given up.
+// end closes the root of an id, if it is one of this process's. Its ranks have
+// met, or one of them has given up.
 func (s *rootSet) end(id UniqueID) {
 	s.mu.Lock()
 	root := s.open[id]

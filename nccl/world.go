@@ -22,7 +22,8 @@ func openJob(ctx context.Context) (Bootstrap, func() error, error) {
 	return job, job.Close, nil
 }
 
-// world returns this process's place: as its meeting place knows it, else as the environment says.
+// world returns this process's place: as its meeting place knows it, else as
+// the environment says.
 func world(b Bootstrap) (rankenv.World, error) {
 	if w, ok := b.(interface{ World() rankenv.World }); ok {
 		return w.World(), nil
@@ -39,7 +40,8 @@ func hostName(b Bootstrap) string {
 	return name
 }
 
-// rootAddr returns the address at which this host waits for size ranks, 0 if that is not known: the narrowest that all can reach.
+// rootAddr returns the address at which this host waits for size ranks, 0 if
+// that is not known: the narrowest that all can reach.
 func rootAddr(b Bootstrap, size int) (netip.Addr, error) {
 	w, err := world(b)
 	if err != nil {
@@ -55,13 +57,15 @@ func rootAddr(b Bootstrap, size int) (netip.Addr, error) {
 		return loopback, nil
 	}
 	if w.Master != "" {
-		// The master is this host or one that reaches it; either way the route there begins at the right address.
+		// The master is this host or one that reaches it; either way the route
+		// there begins at the right address.
 		return routeTo(w.Master)
 	}
 	return netip.Addr{}, fmt.Errorf("%v: no address of this host is known, and the ranks are on %d hosts; set GORUN_ADDR", w, w.Nodes)
 }
 
-// rankAddr returns the address at which this rank waits for others, among ranks of the id that root answers.
+// rankAddr returns the address at which this rank waits for others, among ranks
+// of the id that root answers.
 func rankAddr(b Bootstrap, root netip.AddrPort) (netip.Addr, error) {
 	if root.Addr().IsLoopback() {
 		return root.Addr(), nil

@@ -7,11 +7,13 @@ import (
 	"github.com/gorun/gorun/nccl"
 )
 
-// counts are the elements of a call, or of a part of one: none, one, tails of a kernel's turn and of a cache line, few and many
-// enough for an engine to choose differently.
+// counts are the elements of a call, or of a part of one: none, one, tails of a
+// kernel's turn and of a cache line, few and many enough for an engine to
+// choose differently.
 var counts = []int{0, 1, 17, 1001, 2500}
 
-// collectives checks every collective with every type, operation and length, apart and in place, from every root.
+// collectives checks every collective with every type, operation and length,
+// apart and in place, from every root.
 func collectives(ctx context.Context, c *nccl.Comm) error {
 	for _, check := range []func(context.Context, *nccl.Comm) error{
 		ofType[int8], ofType[uint8], ofType[int32], ofType[uint32], ofType[int64], ofType[uint64], ofType[float32], ofType[float64],
@@ -70,7 +72,8 @@ type run[T nccl.Element] struct {
 	inPlace bool
 }
 
-// given is what a rank has at index i before a call: small enough that floats are exact in any order.
+// given is what a rank has at index i before a call: small enough that floats
+// are exact in any order.
 func given[T nccl.Element](rank, i int) T { return T((rank+i)%3 + 1) }
 
 // reduced is the reduction of what all ranks have at index i.
@@ -205,7 +208,8 @@ func guarded[T nccl.Element](n int, fill func(int) T) *guard[T] {
 // inner returns the elements.
 func (g *guard[T]) inner() []T { return g.all[guardSize : len(g.all)-guardSize] }
 
-// check compares the elements with what is wanted, and what is around them with what was there.
+// check compares the elements with what is wanted, and what is around them with
+// what was there.
 func (g *guard[T]) check(want func(int) T) error {
 	for i := range guardSize {
 		if g.all[i] != guardValue || g.all[len(g.all)-1-i] != guardValue {

@@ -1,7 +1,10 @@
-// Package conformance is what every engine must pass: [Tests], each of which all ranks of a fresh communicator run together. A
-// test checks what this rank can see, every element and the memory around it, and returns the first thing that is wrong.
+// Package conformance is what every engine must pass: [Tests], each of which
+// all ranks of a fresh communicator run together. A test checks what this rank
+// can see, every element and the memory around it, and returns the first thing
+// that is wrong.
 //
-// The tests say nothing about how ranks are started: an engine's own tests run them inside one process and between several.
+// The tests say nothing about how ranks are started: an engine's own tests run
+// them inside one process and between several.
 package conformance
 
 import (
@@ -114,7 +117,8 @@ func groups(ctx context.Context, c *nccl.Comm) error {
 	return nil
 }
 
-// streams checks that calls and functions run in the order of their stream, and of streams that wait for each other.
+// streams checks that calls and functions run in the order of their stream, and
+// of streams that wait for each other.
 func streams(ctx context.Context, c *nccl.Comm) error {
 	side, err := c.NewStream()
 	if err != nil {

@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// timeout is how long one test may take before its ranks are given up: a hang, not slowness.
+// timeout is how long one test may take before its ranks are given up: a hang,
+// not slowness.
 const timeout = 2 * time.Minute
 
 func TestRanksInOneProcess(t *testing.T) {
@@ -134,7 +135,8 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// start starts the ranks of a test and gives each the ids of some communicators on its standard input.
+// start starts the ranks of a test and gives each the ids of some communicators
+// on its standard input.
 func start(t *testing.T, size, comms int, what string) []*rank {
 	t.Helper()
 	var ids []byte
@@ -226,7 +228,8 @@ func beRank(what string) error {
 	return fmt.Errorf("no test %q", what)
 }
 
-// lose is a rank of a communicator that rank 2 never does anything in. It wants to hear that rank 2 is lost.
+// lose is a rank of a communicator that rank 2 never does anything in. It wants
+// to hear that rank 2 is lost.
 func lose(ctx context.Context, rank int, next func(*nccl.Config) (*nccl.Comm, error)) error {
 	c, err := next(nil)
 	if err != nil {

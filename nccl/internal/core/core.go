@@ -1,14 +1,15 @@
-// Package core holds what package nccl and its engines share: element types, reductions, one collective as a value ([Call]),
-// and the interfaces [Comm], [Stream] and [Mark] that an engine provides.
+// Package core holds what package nccl and its engines share: element types,
+// reductions, one collective as a value ([Call]), and the interfaces [Comm],
+// [Stream] and [Mark] that an engine provides.
 //
-// Engines import core and never nccl; nccl imports engines and dresses what they say in types of its own. Nothing here knows
-// how data moves.
+// Engines import core and never nccl; nccl imports engines and dresses what
+// they say in types of its own. Nothing here knows how data moves.
 package core
 
 import "fmt"
 
-// Type is the type of the elements of a call. The numbers are those of ncclDataType_t, whose gaps are types that no engine has
-// yet.
+// Type is the type of the elements of a call. The numbers are those of
+// ncclDataType_t, whose gaps are types that no engine has yet.
 type Type uint8
 
 // The element types.
@@ -150,15 +151,17 @@ func (k Kind) String() string {
 	return fmt.Sprintf("collective %d", uint8(k))
 }
 
-// Call is one collective operation as one rank asks for it. Package nccl has checked it: lengths agree, root is a rank, dst and
-// src are the same or apart as the collective allows.
+// Call is one collective operation as one rank asks for it. Package nccl has
+// checked it: lengths agree, root is a rank, dst and src are the same or apart
+// as the collective allows.
 type Call struct {
 	Kind Kind
 	Type Type
 	Op   Op  // of AllReduce and ReduceScatter
 	Root int // of Broadcast
 
-	// Count is elements: of the whole for AllReduce and Broadcast, of one rank's part for AllGather and ReduceScatter.
+	// Count is elements: of the whole for AllReduce and Broadcast, of one
+	// rank's part for AllGather and ReduceScatter.
 	Count int
 
 	Dst, Src       []byte  // Src is nil where this rank has none to give
@@ -178,7 +181,8 @@ func (c *Call) String() string {
 	return fmt.Sprintf("%v %v[%d] %v", c.Kind, c.Type, c.Count, c.Op)
 }
 
-// Release says that nothing of the call touches its buffers any more. The engine calls it once for every call submitted.
+// Release says that nothing of the call touches its buffers any more. The
+// engine calls it once for every call submitted.
 func (c *Call) Release() {
 	c.DstMem.Release()
 	c.SrcMem.Release()

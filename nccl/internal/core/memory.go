@@ -2,8 +2,8 @@ package core
 
 import "sync"
 
-// Memory is one allocation of an engine, kept until it is closed and no call uses it. A nil *Memory is memory of the caller's,
-// which nothing here keeps.
+// Memory is one allocation of an engine, kept until it is closed and no call
+// uses it. A nil *Memory is memory of the caller's, which nothing here keeps.
 type Memory struct {
 	Bytes []byte // what Go reaches
 	free  func()
@@ -13,7 +13,8 @@ type Memory struct {
 	closed bool
 }
 
-// NewMemory returns the Memory of bytes. Free is called once, after Close, when nothing in flight uses it any more.
+// NewMemory returns the Memory of bytes. Free is called once, after Close, when
+// nothing in flight uses it any more.
 func NewMemory(bytes []byte, free func()) *Memory {
 	return &Memory{Bytes: bytes, free: free}
 }
@@ -46,7 +47,8 @@ func (m *Memory) Release() {
 	}
 }
 
-// Close frees the memory, now or after the last use. It does not block and may be repeated.
+// Close frees the memory, now or after the last use. It does not block and may
+// be repeated.
 func (m *Memory) Close() {
 	m.mu.Lock()
 	last := !m.closed && m.uses == 0

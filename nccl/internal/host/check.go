@@ -7,10 +7,12 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// signatureSize is the bytes of a call that ranks compare: kind, type, op and a zero, root 4, count 8.
+// signatureSize is the bytes of a call that ranks compare: kind, type, op and a
+// zero, root 4, count 8.
 const signatureSize = 16
 
-// checker compares a call with those of the other ranks before it runs, by an all-gather of their signatures.
+// checker compares a call with those of the other ranks before it runs, by an
+// all-gather of their signatures.
 type checker struct {
 	own, all []byte // signatures
 }

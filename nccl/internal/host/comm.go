@@ -12,11 +12,13 @@ import (
 	"github.com/gorun/gorun/nccl/internal/host/sched"
 )
 
-// brokenGrace is how long a rank whose link broke waits to hear why before it calls the neighbour lost. What ended the link is
-// told over the control ring at the same moment.
+// brokenGrace is how long a rank whose link broke waits to hear why before it
+// calls the neighbour lost. What ended the link is told over the control ring
+// at the same moment.
 const brokenGrace = time.Second
 
-// Comm is one rank's end of a communicator of the host engine: a core.Comm. Make it with [Join] or [Local].
+// Comm is one rank's end of a communicator of the host engine: a core.Comm.
+// Make it with [Join] or [Local].
 type Comm struct {
 	rank, size int
 	conf       Config
@@ -38,7 +40,8 @@ type Comm struct {
 	failure error
 }
 
-// newComm returns the Comm at one seat of a ring. It needs its control before its first call.
+// newComm returns the Comm at one seat of a ring. It needs its control before
+// its first call.
 func newComm(ring sched.Ring, port fabric.Port, conf Config) *Comm {
 	c := &Comm{
 		rank:    ring.Order[ring.Index],
@@ -60,7 +63,8 @@ func newComm(ring sched.Ring, port fabric.Port, conf Config) *Comm {
 // NewStream returns an empty stream.
 func (c *Comm) NewStream() core.Stream { return newStream() }
 
-// Alloc returns size bytes of the Go heap, zeroed again when they are freed: who kept a slice of them sees nothing of others.
+// Alloc returns size bytes of the Go heap, zeroed again when they are freed:
+// who kept a slice of them sees nothing of others.
 func (c *Comm) Alloc(size int) (*core.Memory, error) {
 	bytes := make([]byte, size)
 	return core.NewMemory(bytes, func() { clear(bytes) }), nil
@@ -87,7 +91,8 @@ func (c *Comm) SubmitAll(work []core.Work) {
 	}
 }
 
-// enqueue gives a call its number and puts it on s. c.mu is held, so that numbers and queues have one order.
+// enqueue gives a call its number and puts it on s. c.mu is held, so that
+// numbers and queues have one order.
 func (c *Comm) enqueue(s *stream, call core.Call) {
 	c.issued++
 	c.streams = append(c.streams, s)
@@ -103,7 +108,8 @@ const (
 	waiting       // it is not its turn; its stream will be poked
 )
 
-// run takes call seq of stream s further, waiting for other ranks at most once if block is set.
+// run takes call seq of stream s further, waiting for other ranks at most once
+// if block is set.
 func (c *Comm) run(s *stream, seq uint64, call core.Call, block bool) (state, error) {
 	c.mu.Lock()
 	if c.failure != nil {
@@ -157,7 +163,8 @@ func (c *Comm) enter(seq uint64, call core.Call) {
 	c.machine.start(call)
 }
 
-// checked begins the call whose signatures have been exchanged, unless they differ. Then all ranks know, and none has begun.
+// checked begins the call whose signatures have been exchanged, unless they
+// differ. Then all ranks know, and none has begun.
 func (c *Comm) checked(seq uint64, call core.Call, block bool) (finished bool, err error) {
 	c.checking = false
 	if err := c.checker.mismatch(seq); err != nil {
@@ -168,18 +175,24 @@ func (c *Comm) checked(seq uint64, call core.Call, block bool) (finished bool, e
 	return c.advance(block)
 }
 
-// advance drives the machine until it is done, or needs to wait; if block is set it then waits, once.
+// tryRounds is how many chunks a goroutine that enqueues may move: a small call
+// in one go, and of a large one no more than what the links hold, so that the
+// caller gets back to its own work.
+const tryRounds = 4
+
+// advance drives the machine until it is done, or needs to wait; if block is
+// set it then waits, once.
 func (c *Comm) advance(block bool) (finished bool, err error) {
-	finished, err = c.machine.advance()
 	if !block {
-		return finished, err
+		return c.machine.advance(tryRounds)
 	}
+	finished, err = c.machine.advance(0)
 	for range c.machine.port.Spin() {
 		if finished || err != nil {
 			return finished, err
 		}
 		runtime.Gosched()
-		finished, err = c.machine.advance()
+		finished, err = c.machine.advance(0)
 	}
 	if !finished && err == nil {
 		c.machine.wait()
@@ -187,7 +200,8 @@ func (c *Comm) advance(block bool) (finished bool, err error) {
 	return finished, err
 }
 
-// pass gives the turn to the next call and returns its stream, nil if there is none. c.mu is held.
+// pass gives the turn to the next call and returns its stream, nil if there is
+// none. c.mu is held.
 func (c *Comm) pass() *stream {
 	c.turn++
 	copy(c.streams, c.streams[1:])
@@ -245,7 +259,8 @@ func (c *Comm) Failure() error {
 // Failed is closed when Failure becomes non-nil.
 func (c *Comm) Failed() <-chan struct{} { return c.failed }
 
-// Entered returns the number of the last call that this rank began. It is what control asks a member for.
+// Entered returns the number of the last call that this rank began. It is what
+// control asks a member for.
 func (c *Comm) Entered() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,8 @@ type Config struct {
 	hosts []string // by rank, as Join has learned; nil inside one process
 }
 
-// locate returns a failure that says on which hosts its ranks are. Failures are shared between ranks, so it is a copy.
+// locate returns a failure that says on which hosts its ranks are. Failures are
+// shared between ranks, so it is a copy.
 func (c *Config) locate(failure error) error {
 	switch e := failure.(type) {
 	case *core.LostError:

@@ -2,7 +2,8 @@ package host
 
 import "math/bits"
 
-// cpuSet is a set of CPUs: CPU 0 is the lowest bit of the first byte. At most maxCPUs count, so that a length fits a byte.
+// cpuSet is a set of CPUs: CPU 0 is the lowest bit of the first byte. At most
+// maxCPUs count, so that a length fits a byte.
 type cpuSet []byte
 
 const maxCPUs = 255 * 8

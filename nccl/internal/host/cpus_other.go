@@ -4,7 +4,8 @@ package host
 
 import "runtime"
 
-// allowedCPUs returns the CPUs that this process may use: all, where nothing binds processes to CPUs.
+// allowedCPUs returns the CPUs that this process may use: all, where nothing
+// binds processes to CPUs.
 func allowedCPUs() cpuSet {
 	var s cpuSet
 	for i := range runtime.NumCPU() {

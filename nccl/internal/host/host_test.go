@@ -162,7 +162,8 @@ func TestRanksOfAHostAreNeighbours(t *testing.T) {
 	leave(t, comms)
 }
 
-// With RankRing the bits depend on size and call alone, not on where ranks are or how they are linked.
+// With RankRing the bits depend on size and call alone, not on where ranks are
+// or how they are linked.
 func TestRankRingIsTheSameEverywhere(t *testing.T) {
 	for _, count := range []int{100, 200_000} {
 		sum := func(comms []*Comm) [][]float32 {

@@ -22,10 +22,12 @@ type Seat struct {
 	Host       string     // this host's name
 }
 
-// Join forms a communicator of ranks in several processes. It blocks until all have come, or ctx ends.
+// Join forms a communicator of ranks in several processes. It blocks until all
+// have come, or ctx ends.
 //
-// Control runs on the ring of ranks that the bootstrap leaves behind. Data has a ring of its own, on which ranks of one host are
-// neighbours, so that no host is entered more than once; with Config.RankRing it is the ring of ranks too.
+// Control runs on the ring of ranks that the bootstrap leaves behind. Data has
+// a ring of its own, on which ranks of one host are neighbours, so that no host
+// is entered more than once; with Config.RankRing it is the ring of ranks too.
 func Join(ctx context.Context, seat Seat, conf Config) (*Comm, error) {
 	if seat.Size == 1 {
 		return Local(1, conf)[0], nil
@@ -77,7 +79,8 @@ func assemble(ctx context.Context, seat Seat, conf Config, meet *bootstrap.Ring)
 	return c, nil
 }
 
-// readRecords returns the record of every rank, or says which rank is not set up as this one.
+// readRecords returns the record of every rank, or says which rank is not set
+// up as this one.
 func readRecords(all [][]byte, self int, conf Config) ([]record, error) {
 	records := make([]record, len(all))
 	for rank, b := range all {
@@ -106,7 +109,8 @@ func crowded(records []record, host string) bool {
 	return ranks > cpus.count()
 }
 
-// byHost returns the ranks so that those of one host follow each other: hosts by their first rank, and ranks in order.
+// byHost returns the ranks so that those of one host follow each other: hosts
+// by their first rank, and ranks in order.
 func byHost(hosts []string) []int {
 	first := make(map[string]int)
 	for rank, h := range hosts {

@@ -9,23 +9,28 @@ import (
 	"github.com/gorun/gorun/nccl/internal/host/sched"
 )
 
-// Sizes, chosen by us. They must be equal on all ranks, and results depend on them, so they are no settings.
+// Sizes, chosen by us. They must be equal on all ranks, and results depend on
+// them, so they are no settings.
 const (
-	// chunkBytes is the largest chunk of a ring. Chunks pass through the cache twice: received and reduced, then sent.
+	// chunkBytes is the largest chunk of a ring. Chunks pass through the cache
+	// twice: received and reduced, then sent.
 	chunkBytes = 256 << 10
 	// grainBytes aligns the chunks of the last round: a cache line.
 	grainBytes = 64
 	// stageBytes is how much is received before it is reduced.
 	stageBytes = 64 << 10
-	// oneShotBytes is what all ranks' elements of an all-reduce may come to so that it runs as one all-gather that every
-	// rank reduces by itself: n−1 hops in place of 2(n−1), for n/2 times the bytes.
+	// oneShotBytes is what all ranks' elements of an all-reduce may come to so
+	// that it runs as one all-gather that every rank reduces by itself: n−1
+	// hops in place of 2(n−1), for n/2 times the bytes.
 	oneShotBytes = 16 << 10
 )
 
-// machine executes one collective at a time, as far as it goes without waiting, and remembers where it was.
+// machine executes one collective at a time, as far as it goes without waiting,
+// and remembers where it was.
 //
-// Two cursors run through the same plan: one receives and reduces, the other sends what the first has finished with, byte by
-// byte. So chunks overlap without any thread, and the machine can stop at any byte.
+// Two cursors run through the same plan: one receives and reduces, the other
+// sends what the first has finished with, byte by byte. So chunks overlap
+// without any thread, and the machine can stop at any byte.
 type machine struct {
 	ring sched.Ring
 	port fabric.Port
@@ -91,14 +96,17 @@ func (m *machine) start(call core.Call) {
 	m.nextSend()
 }
 
-// oneShot reports whether the call is an all-reduce that runs as one all-gather. It depends on what all ranks know alike.
+// oneShot reports whether the call is an all-reduce that runs as one
+// all-gather. It depends on what all ranks know alike.
 func (m *machine) oneShot() bool {
 	return m.call.Kind == core.AllReduce && m.ring.Size()*m.call.Count*m.call.Type.Size() <= oneShotBytes
 }
 
-// advance goes on until the links have no more to give or take. It reports whether the call is done.
-func (m *machine) advance() (done bool, err error) {
-	for {
+// advance goes on until the links have no more to give or take, or for the
+// rounds given, each of a chunk at most; 0 is no bound. It reports whether the
+// call is done.
+func (m *machine) advance(rounds int) (done bool, err error) {
+	for round := 1; ; round++ {
 		if err := m.sendSome(); err != nil {
 			return false, err
 		}
@@ -110,7 +118,7 @@ func (m *machine) advance() (done bool, err error) {
 			m.finish()
 			return true, nil
 		}
-		if !got {
+		if !got || round == rounds {
 			return false, nil
 		}
 	}
@@ -195,7 +203,8 @@ func (m *machine) recvSome() (bool, error) {
 	return true, nil
 }
 
-// reduceStaged reduces the whole elements of what is staged, n bytes of it new, with own into dst, and returns their bytes.
+// reduceStaged reduces the whole elements of what is staged, n bytes of it new,
+// with own into dst, and returns their bytes.
 func (m *machine) reduceStaged(dst, own []byte, n int) int {
 	m.staged += n
 	whole := m.staged - m.staged%m.call.Type.Size()
@@ -216,7 +225,8 @@ func (m *machine) finish() {
 	m.call = core.Call{}
 }
 
-// fold reduces what a one-shot all-reduce has gathered, in the order of ranks, so that all come to the same bits.
+// fold reduces what a one-shot all-reduce has gathered, in the order of ranks,
+// so that all come to the same bits.
 func (m *machine) fold() {
 	n, part := m.ring.Size(), len(m.call.Dst)
 	sum := m.gather[:part]
@@ -238,7 +248,8 @@ func (m *machine) nextRecv() {
 	}
 }
 
-// nextSend moves the send cursor on, and copies this rank's own elements where the plan wants it.
+// nextSend moves the send cursor on, and copies this rank's own elements where
+// the plan wants it.
 func (m *machine) nextSend() {
 	c := &m.send
 	c.bytes = 0

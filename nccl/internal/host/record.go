@@ -19,7 +19,8 @@ type record struct {
 	cpus cpuSet
 }
 
-// recordVersion changes with everything that two ranks must do alike: plans, chunk sizes, control frames.
+// recordVersion changes with everything that two ranks must do alike: plans,
+// chunk sizes, control frames.
 const recordVersion = 1
 
 const (
@@ -57,7 +58,8 @@ func decodeRecord(b []byte) (r record, err error) {
 	return r, nil
 }
 
-// differs returns which setting one of r and conf has and the other not; "" if they agree.
+// differs returns which setting one of r and conf has and the other not; "" if
+// they agree.
 func (r *record) differs(conf Config) string {
 	switch {
 	case r.conf.Check != conf.Check:

@@ -16,10 +16,12 @@ import (
 //     its Wait never leave the caller's goroutine, and progress needs no Wait.
 //  3. Whoever drives owns the queue's head (driving is set) until the queue is empty or, in Wait, what it waits for has ended.
 //
-// Locks are taken in the order Comm.mu, stream.mu, mark.mu; functions and steps of calls run without any. A worker ends when
-// its stream is empty, so streams hold no goroutine at rest.
+// Locks are taken in the order Comm.mu, stream.mu, mark.mu; functions and steps
+// of calls run without any. A worker ends when its stream is empty, so streams
+// hold no goroutine at rest.
 
-// workDelay is how long a Wait may take to come before the stream's worker starts: a little more than a small call takes.
+// workDelay is how long a Wait may take to come before the stream's worker
+// starts: a little more than a small call takes.
 const workDelay = 50 * time.Microsecond
 
 // stream is a core.Stream.
@@ -38,7 +40,8 @@ type stream struct {
 	err     error // the first failure that no Wait has reported
 }
 
-// task is one thing to do: a call if comm is set, a function, a mark to reach, or a mark of another stream to wait for.
+// task is one thing to do: a call if comm is set, a function, a mark to reach,
+// or a mark of another stream to wait for.
 type task struct {
 	comm  *Comm
 	call  core.Call
@@ -109,7 +112,8 @@ func (s *stream) push(t task) {
 	s.pushed++
 }
 
-// try drives the stream on the caller's goroutine as far as it goes at once, and leaves the rest to whoever comes.
+// try drives the stream on the caller's goroutine as far as it goes at once,
+// and leaves the rest to whoever comes.
 func (s *stream) try() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +158,8 @@ func (s *stream) work() {
 	}
 }
 
-// drive runs the head of the queue until target tasks have ended or ctx ends. s.mu is held, and given up in between.
+// drive runs the head of the queue until target tasks have ended or ctx ends.
+// s.mu is held, and given up in between.
 func (s *stream) drive(ctx context.Context, target uint64) {
 	s.driving = true
 	for s.ended < target && ctx.Err() == nil {
@@ -165,8 +170,9 @@ func (s *stream) drive(ctx context.Context, target uint64) {
 	s.changed.Broadcast()
 }
 
-// step takes the head of the queue further, waiting at most once if block is set. It reports whether the task has ended. s.mu
-// is held, and given up in between.
+// step takes the head of the queue further, waiting at most once if block is
+// set. It reports whether the task has ended. s.mu is held, and given up in
+// between.
 func (s *stream) step(block bool) bool {
 	t := &s.queue[s.head]
 	s.poked = false
@@ -212,7 +218,8 @@ func (s *stream) step(block bool) bool {
 	return true
 }
 
-// runFunc runs a function without the lock. If it panics or ends its goroutine, the stream goes on without it.
+// runFunc runs a function without the lock. If it panics or ends its goroutine,
+// the stream goes on without it.
 func (s *stream) runFunc(fn func()) {
 	s.mu.Unlock()
 	returned := false

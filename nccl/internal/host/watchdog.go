@@ -7,8 +7,9 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// watchdog ends a communicator one of whose calls takes too long. Its timer is set once for many calls: when it fires it looks
-// which call is running and since when. A nil watchdog watches nothing.
+// watchdog ends a communicator one of whose calls takes too long. Its timer is
+// set once for many calls: when it fires it looks which call is running and
+// since when. A nil watchdog watches nothing.
 type watchdog struct {
 	comm     *Comm
 	deadline time.Duration

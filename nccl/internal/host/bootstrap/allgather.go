@@ -8,12 +8,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// AllGather gives every rank the values of all, by rank, over the ring of ranks. Each value is at most 4 KiB. It goes both ways
-// at once: in step s, a rank hands the value of rank-s to the next one and that of rank+s to the one before. So a value needs
-// Size/2 steps, and where Size is even the last step goes one way only.
+// AllGather gives every rank the values of all, by rank, over the ring of
+// ranks. Each value is at most 4 KiB. It goes both ways at once: in step s, a
+// rank hands the value of rank-s to the next one and that of rank+s to the one
+// before. So a value needs Size/2 steps, and where Size is even the last step
+// goes one way only.
 //
-// What one direction sends depends only on what it received, so the two run on their own. When one fails, both connections are
-// closed, so that no rank waits for another that has given up.
+// What one direction sends depends only on what it received, so the two run on
+// their own. When one fails, both connections are closed, so that no rank waits
+// for another that has given up.
 func AllGather(rank, size int, prev, next io.ReadWriteCloser, mine []byte) ([][]byte, error) {
 	all := make([][]byte, size)
 	all[rank] = mine

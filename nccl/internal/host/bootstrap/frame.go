@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// maxFrame bounds what a peer may make this one allocate. Records are host names and addresses.
+// maxFrame bounds what a peer may make this one allocate. Records are host
+// names and addresses.
 const maxFrame = 4 << 10
 
 // writeFrame writes a length of two bytes, big endian, and payload.

@@ -74,7 +74,8 @@ func shake(dialer, listener keys, said hello, between func(net.Conn, net.Conn)) 
 	return heard, dialErr, acceptErr
 }
 
-// pass copies both ways, and changes byte number flip, counted in the order of the messages, if it is not negative.
+// pass copies both ways, and changes byte number flip, counted in the order of
+// the messages, if it is not negative.
 func pass(flip int) func(net.Conn, net.Conn) {
 	return func(d, l net.Conn) {
 		defer d.Close()

@@ -11,21 +11,23 @@ import (
 	"time"
 )
 
-// The handshake, dialer D to listener L. All messages have a fixed length; numbers are big endian.
+// The handshake, dialer D to listener L. All messages have a fixed length;
+// numbers are big endian.
 //
 //	D → L  hello     magic 8, purpose 4, from 4, to 4, size 4, D's nonce 24
 //	L → D  welcome   L's nonce 24, mac(key, "welcome", hello, L's nonce) 32
 //	D → L  confirm   mac(key, "confirm", hello, L's nonce) 32
 //
-// Each side's proof covers everything said so far and the other's fresh nonce, so none can be replayed, reflected or used for
-// another purpose.
+// Each side's proof covers everything said so far and the other's fresh nonce,
+// so none can be replayed, reflected or used for another purpose.
 const (
 	nonceSize   = 24
 	helloSize   = 24 + nonceSize
 	welcomeSize = nonceSize + sha256.Size
 )
 
-// handshakeTimeout bounds each handshake: long enough for a busy host, short enough that garbage does not pile up.
+// handshakeTimeout bounds each handshake: long enough for a busy host, short
+// enough that garbage does not pile up.
 const handshakeTimeout = 10 * time.Second
 
 // purpose is what a connection is for.
@@ -75,7 +77,8 @@ func (k *keys) dialed(conn io.ReadWriter, h hello) error {
 	return err
 }
 
-// accepted shakes hands on a connection that the other side opened. The caller bounds the time.
+// accepted shakes hands on a connection that the other side opened. The caller
+// bounds the time.
 func (k *keys) accepted(conn io.ReadWriter) (hello, error) {
 	said := make([]byte, helloSize, helloSize+nonceSize)
 	if _, err := io.ReadFull(conn, said); err != nil {

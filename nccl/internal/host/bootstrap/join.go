@@ -40,8 +40,9 @@ type Ring struct {
 	early    []arrival        // data connections that nobody has asked for yet
 }
 
-// Join brings this rank together with the others. It blocks until all have come this far, or ctx ends. The caller closes the two
-// connections and calls StopListening.
+// Join brings this rank together with the others. It blocks until all have come
+// this far, or ctx ends. The caller closes the two connections and calls
+// StopListening.
 func Join(ctx context.Context, conf Config) (*Ring, error) {
 	if conf.Size < 2 || conf.Size > MaxSize || conf.Rank < 0 || conf.Rank >= conf.Size {
 		return nil, fmt.Errorf("rank %d of %d, want 0 ≤ rank < size, 2 ≤ size ≤ %d", conf.Rank, conf.Size, MaxSize)
@@ -77,7 +78,8 @@ func (r *Ring) join(ctx context.Context, root netip.AddrPort, self string) error
 	return r.gather(ctx, self)
 }
 
-// checkIn tells the Root where this rank listens, and waits to hear where the next one does.
+// checkIn tells the Root where this rank listens, and waits to hear where the
+// next one does.
 func (r *Ring) checkIn(ctx context.Context, root netip.AddrPort, self string) (next netip.AddrPort, err error) {
 	conn, err := r.dial(ctx, root, checkIn, toRoot)
 	if err != nil {
@@ -125,7 +127,8 @@ func askWhoIsMissing(conn net.Conn) error {
 	return fmt.Errorf("waiting for %s", core.NameRanks(ranks, nil))
 }
 
-// connectNeighbours dials the next rank and accepts the one before, at the same time: in whichever order they come.
+// connectNeighbours dials the next rank and accepts the one before, at the same
+// time: in whichever order they come.
 func (r *Ring) connectNeighbours(ctx context.Context, next netip.AddrPort) error {
 	rank, size := r.conf.Rank, r.conf.Size
 	both, ctx := errgroup.WithContext(ctx)
@@ -167,8 +170,9 @@ func (r *Ring) gather(ctx context.Context, self string) error {
 	return nil
 }
 
-// Connect connects this rank to rank to and accepts a connection from rank from. All ranks must call it so that each dialed rank
-// accepts. The connections are the caller's.
+// Connect connects this rank to rank to and accepts a connection from rank
+// from. All ranks must call it so that each dialed rank accepts. The
+// connections are the caller's.
 func (r *Ring) Connect(ctx context.Context, from, to int) (in, out *net.TCPConn, err error) {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {

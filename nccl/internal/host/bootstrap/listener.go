@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// maxHandshakes is how many connections a listener talks to at once. More wait in the kernel's queue.
+// maxHandshakes is how many connections a listener talks to at once. More wait
+// in the kernel's queue.
 const maxHandshakes = 256
 
 // listener accepts connections that know the ID. Others are dropped.
@@ -51,7 +52,8 @@ func (l *listener) accept(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			// Out of descriptors, or a connection that ended in the queue: go on, but not at full speed.
+			// Out of descriptors, or a connection that ended in the queue: go
+			// on, but not at full speed.
 			select {
 			case <-time.After(10 * time.Millisecond):
 				continue
@@ -94,8 +96,9 @@ func (l *listener) close() {
 	l.running.Wait()
 }
 
-// limit ends what blocks on conn after timeout, if that is not 0, and when ctx ends. The function that it returns takes the limit
-// away, and reports whether ctx has not ended.
+// limit ends what blocks on conn after timeout, if that is not 0, and when ctx
+// ends. The function that it returns takes the limit away, and reports whether
+// ctx has not ended.
 func limit(ctx context.Context, conn net.Conn, timeout time.Duration) (unlimit func() bool) {
 	if timeout > 0 {
 		conn.SetDeadline(time.Now().Add(timeout))

@@ -16,8 +16,8 @@ const rootLifetime = time.Hour
 // recordTimeout is how long a rank may take to say where it listens, after the handshake.
 const recordTimeout = 10 * time.Second
 
-// The Root's answers begin with one of these bytes. An address follows, the text of an error, or the ranks that are missing as
-// numbers of four bytes.
+// The Root's answers begin with one of these bytes. An address follows, the
+// text of an error, or the ranks that are missing as numbers of four bytes.
 const (
 	answerNext    = 0
 	answerRefused = 1
@@ -27,8 +27,8 @@ const (
 // askMissing is what a rank sends to hear who is missing.
 const askMissing = '?'
 
-// Root tells each rank the address of the rank after it. Its goroutines end when all ranks have been told, in Close, or after an
-// hour.
+// Root tells each rank the address of the rank after it. Its goroutines end
+// when all ranks have been told, in Close, or after an hour.
 type Root struct {
 	listener *listener
 	life     context.Context // ends with the Root
@@ -113,7 +113,8 @@ func (r *Root) receive(ctx context.Context, a arrival) {
 	}
 }
 
-// admit seats a rank that listens at addr, and tells those who waited for that, itself or the rank before.
+// admit seats a rank that listens at addr, and tells those who waited for that,
+// itself or the rank before.
 func (r *Root) admit(a arrival, addr []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

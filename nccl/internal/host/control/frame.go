@@ -26,7 +26,8 @@ import (
 //	answer   rank that asked 4, the last call entered 8
 const headerSize = 11
 
-// maxBody bounds what a peer may make this one allocate: the ranks of a large loss, or a reason.
+// maxBody bounds what a peer may make this one allocate: the ranks of a large
+// loss, or a reason.
 const maxBody = 32 << 10
 
 // maxReason bounds the text of an abort.
@@ -77,7 +78,8 @@ func readFrame(r io.Reader, size int) (f frame, err error) {
 	return f, err
 }
 
-// encodeFailure returns the kind and body that carry a failure; ok is false for those that every rank finds by itself.
+// encodeFailure returns the kind and body that carry a failure; ok is false for
+// those that every rank finds by itself.
 func encodeFailure(failure error) (k kind, body []byte, ok bool) {
 	switch e := failure.(type) {
 	case *core.LostError:
@@ -94,7 +96,8 @@ func encodeFailure(failure error) (k kind, body []byte, ok bool) {
 	return 0, nil, false
 }
 
-// decodeFailure is the reverse of encodeFailure. Ranks outside a communicator of size ranks are an error.
+// decodeFailure is the reverse of encodeFailure. Ranks outside a communicator
+// of size ranks are an error.
 func decodeFailure(k kind, body []byte, size int) (error, error) {
 	bad := fmt.Errorf("a body of %d bytes does not fit frames of kind %d", len(body), k)
 	switch k {
@@ -137,7 +140,8 @@ func appendRanks(b []byte, ranks []int) []byte {
 	return b
 }
 
-// readRanks returns the ranks that b has; ok is false if some are not of the communicator.
+// readRanks returns the ranks that b has; ok is false if some are not of the
+// communicator.
 func readRanks(b []byte, size int) (ranks []int, ok bool) {
 	if len(b)%4 != 0 {
 		return nil, false

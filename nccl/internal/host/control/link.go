@@ -36,7 +36,8 @@ func (l *link) push(frame []byte) {
 	}
 }
 
-// write sends what is queued, until the link closes. When the connection breaks, the reader says so, after what came before.
+// write sends what is queued, until the link closes. When the connection
+// breaks, the reader says so, after what came before.
 func (l *link) write() {
 	defer l.conn.Close()
 	broken := false

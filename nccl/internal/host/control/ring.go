@@ -9,8 +9,8 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// probeTimeout is how long Behind waits for answers. A rank that is merely busy answers at once, since its reader is a goroutine
-// of its own.
+// probeTimeout is how long Behind waits for answers. A rank that is merely busy
+// answers at once, since its reader is a goroutine of its own.
 const probeTimeout = time.Second
 
 // flushTimeout bounds how long Close waits for what was said to be on its way.
@@ -18,8 +18,10 @@ const flushTimeout = time.Second
 
 // Ring is the Control of a rank that has a connection to each neighbour.
 //
-// What a rank has to say goes out both ways and is passed on, with a count of the links that it may still cross, until it has
-// been everywhere. So one broken place keeps nothing from anyone. Each connection has a reader and a writer:
+// What a rank has to say goes out both ways and is passed on, with a count of
+// the links that it may still cross, until it has been everywhere. So one
+// broken place keeps nothing from anyone. Each connection has a reader and a
+// writer:
 //
 //   - the reader handles frames in order, passes them on and never waits for anything else. When the connection ends without a
 //     bye, it declares the neighbour lost;
@@ -48,7 +50,8 @@ type reply struct {
 	entered uint64
 }
 
-// NewRing returns the Control of a rank among size. It takes over the connections. [Ring.Start] starts it.
+// NewRing returns the Control of a rank among size. It takes over the
+// connections. [Ring.Start] starts it.
 func NewRing(rank, size int, prev, next net.Conn, member Member) *Ring {
 	r := &Ring{rank: rank, size: size, member: member}
 	r.links[forward] = newLink(next, (rank+1)%size)

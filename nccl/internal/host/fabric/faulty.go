@@ -2,8 +2,9 @@ package fabric
 
 import "math/rand/v2"
 
-// Faulty is a Port whose links do what links are allowed to do, all the time: they move a few bytes or none, and waiting returns
-// for nothing. After Life bytes every link is broken. It is how the users of Ports are tested.
+// Faulty is a Port whose links do what links are allowed to do, all the time:
+// they move a few bytes or none, and waiting returns for nothing. After Life
+// bytes every link is broken. It is how the users of Ports are tested.
 type Faulty struct {
 	Port
 	Rand *rand.Rand
@@ -36,8 +37,8 @@ func (f *Faulty) try(b []byte, try func([]byte) (int, error)) (int, error) {
 	return n, err
 }
 
-// Wait waits, or returns at once: not telling apart whether a try failed for good reason, it must not wait after one that did
-// not.
+// Wait waits, or returns at once: not telling apart whether a try failed for
+// good reason, it must not wait after one that did not.
 func (f *Faulty) Wait(from, to int) {}
 
 // Spin lets some tries be made between two waits.

@@ -2,10 +2,12 @@ package fabric
 
 import "sync"
 
-// pipeSize is how many bytes a pipe holds: about what two chunks of a pipelined collective need, and small enough for the cache.
+// pipeSize is how many bytes a pipe holds: about what two chunks of a pipelined
+// collective need, and small enough for the cache.
 const pipeSize = 256 << 10
 
-// Local returns the connected Ports of n ranks inside this process. Memory for a link is allocated when it is first used.
+// Local returns the connected Ports of n ranks inside this process. Memory for
+// a link is allocated when it is first used.
 func Local(n int) []Port {
 	m := &mesh{pipes: make(map[[2]int]*pipe), closed: make(map[int]bool)}
 	for range n {
@@ -40,7 +42,8 @@ func (m *mesh) pipe(from, to int) *pipe {
 	return p
 }
 
-// localPort is a Port of Local. The last link in each direction is remembered: a ring uses no other.
+// localPort is a Port of Local. The last link in each direction is remembered:
+// a ring uses no other.
 type localPort struct {
 	mesh *mesh
 	rank int

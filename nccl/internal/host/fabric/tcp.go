@@ -12,23 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spinTries is how often a rank that has a processor to itself reads in vain before it parks. At about 0.5 µs a try it covers
-// the round trip between two processes of one host.
+// spinTries is how often a rank that has a processor to itself reads in vain
+// before it parks. At about 0.5 µs a try it covers the round trip between two
+// processes of one host.
 const spinTries = 100
 
-// spinTriesCrowded is the same where ranks outnumber processors: who spins keeps the one away that it waits for.
+// spinTriesCrowded is the same where ranks outnumber processors: who spins
+// keeps the one away that it waits for.
 const spinTriesCrowded = 2
 
-// tcpPort is a Port over TCP. It takes the descriptors away from Go's poller, which would be woken by every packet, and uses a
-// waiter of its own when there is nothing to do.
+// tcpPort is a Port over TCP. It takes the descriptors away from Go's poller,
+// which would be woken by every packet, and uses a waiter of its own when there
+// is nothing to do.
 type tcpPort struct {
 	in, out map[int]int // descriptors by rank
 	waiter  *waiter
 	spin    int
 }
 
-// TCP returns the Port of links over TCP connections, by the rank at their other end: in are received from, out sent to. It
-// takes them over, also if it fails. Crowded says that the ranks of this host outnumber its processors.
+// TCP returns the Port of links over TCP connections, by the rank at their
+// other end: in are received from, out sent to. It takes them over, also if it
+// fails. Crowded says that the ranks of this host outnumber its processors.
 func TCP(in, out map[int]*net.TCPConn, crowded bool) (Port, error) {
 	p := &tcpPort{in: make(map[int]int), out: make(map[int]int), spin: spinTries}
 	if crowded {

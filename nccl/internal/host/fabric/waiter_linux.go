@@ -11,9 +11,10 @@ import (
 
 // waiter parks a goroutine until one of some descriptors is ready.
 //
-// They are in an epoll set of this waiter's own, each armed for one event only when somebody waits for it: while a goroutine
-// moves data nobody is woken by its arrival. The set itself is a descriptor that Go's poller watches, so that waiting takes no
-// thread.
+// They are in an epoll set of this waiter's own, each armed for one event only
+// when somebody waits for it: while a goroutine moves data nobody is woken by
+// its arrival. The set itself is a descriptor that Go's poller watches, so that
+// waiting takes no thread.
 type waiter struct {
 	set  *os.File
 	raw  syscall.RawConn
@@ -51,7 +52,8 @@ func newWaiter(in, out []int) (*waiter, error) {
 	return w, nil
 }
 
-// wait blocks until in can be read, out can be written, or wake was called. Those of -1 are not waited for.
+// wait blocks until in can be read, out can be written, or wake was called.
+// Those of -1 are not waited for.
 func (w *waiter) wait(in, out int) {
 	if in >= 0 {
 		w.arm(in, unix.EPOLLIN)

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiter blocks a thread until one of some descriptors is ready. Linux has one that parks a goroutine.
+// waiter blocks a thread until one of some descriptors is ready. Linux has one
+// that parks a goroutine.
 type waiter struct {
 	mu     sync.Mutex
 	pipe   [2]int // readable after wake
@@ -32,7 +33,8 @@ func newWaiter(in, out []int) (*waiter, error) {
 	return w, nil
 }
 
-// wait blocks until in can be read, out can be written, or wake was called. Those of -1 are not waited for.
+// wait blocks until in can be read, out can be written, or wake was called.
+// Those of -1 are not waited for.
 func (w *waiter) wait(in, out int) {
 	fds := []unix.PollFd{{Fd: int32(w.pipe[0]), Events: unix.POLLIN}, {Fd: int32(in), Events: unix.POLLIN}, {Fd: int32(out), Events: unix.POLLOUT}}
 	if n, err := unix.Poll(fds, -1); n > 0 && err == nil && fds[0].Revents != 0 {

@@ -1,8 +1,10 @@
-// Package reduce has the element kernels of the host engine: dst = a ∘ b for every reduction and element type, on bytes in
-// memory. Start with [For].
+// Package reduce has the element kernels of the host engine: dst = a ∘ b for
+// every reduction and element type, on bytes in memory. Start with [For].
 //
-// Kernels are plain Go, eight elements to a turn without bounds checks. Integers wrap around. Where one of two floating-point
-// numbers is NaN, Max and Min give the other, as C's fmax and fmin and NCCL do; Go's own would give NaN.
+// Kernels are plain Go, eight elements to a turn without bounds checks.
+// Integers wrap around. Where one of two floating-point numbers is NaN, Max and
+// Min give the other, as C's fmax and fmin and NCCL do; Go's own would give
+// NaN.
 package reduce
 
 import (
@@ -11,11 +13,12 @@ import (
 	"github.com/gorun/gorun/nccl/internal/core"
 )
 
-// Func sets dst = a ∘ b, element by element. The three have the same length, of whole elements, and are aligned for them; dst
-// may be a or b.
+// Func sets dst = a ∘ b, element by element. The three have the same length, of
+// whole elements, and are aligned for them; dst may be a or b.
 type Func func(dst, a, b []byte)
 
-// For returns the kernel of op on elements of type t. That of Avg adds up: [Divide] comes after the last.
+// For returns the kernel of op on elements of type t. That of Avg adds up:
+// [Divide] comes after the last.
 func For(op core.Op, t core.Type) Func { return kernels[t][op] }
 
 // kernels are made once: a generic function as a value is an allocation each time.
@@ -40,7 +43,8 @@ func floats[T float32 | float64]() []Func {
 	return []Func{core.Sum: sum[T], core.Prod: prod[T], core.Max: maxNumber[T], core.Min: minNumber[T], core.Avg: sum[T]}
 }
 
-// Divide divides the elements of x, of type t, by n > 0. Integers are truncated toward zero.
+// Divide divides the elements of x, of type t, by n > 0. Integers are truncated
+// toward zero.
 func Divide(t core.Type, x []byte, n int) {
 	switch t {
 	case core.Int8:
@@ -68,7 +72,8 @@ func view[T core.Element](x []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/int(unsafe.Sizeof(zero)))
 }
 
-// divide works on integers of any width below: n that does not fit T would divide everything to 0.
+// divide works on integers of any width below: n that does not fit T would
+// divide everything to 0.
 func divide[T core.Element](bytes []byte, n int) {
 	d := T(n)
 	x := view[T](bytes)

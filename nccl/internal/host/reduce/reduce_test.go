@@ -36,7 +36,8 @@ func oracle[T core.Element](op core.Op, a, b T) T {
 	return a + b
 }
 
-// check compares the kernels of one type with the oracle, at all lengths around the unrolled turn, apart and in place.
+// check compares the kernels of one type with the oracle, at all lengths around
+// the unrolled turn, apart and in place.
 func check[T core.Element](t *testing.T, gen *rapid.Generator[T]) {
 	typ := core.TypeOf[T]()
 	for _, op := range core.Ops {

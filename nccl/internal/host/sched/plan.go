@@ -1,20 +1,28 @@
-// Package sched decides which chunk of a collective crosses which link, and what happens to it: a plan is a value, made from
-// the shape of a call alone. It does no I/O, owns no goroutine and reads no clock, so that every claim about an algorithm can
-// be tested without running it ([Verify]).
+// Package sched decides which chunk of a collective crosses which link, and
+// what happens to it: a plan is a value, made from the shape of a call alone.
+// It does no I/O, owns no goroutine and reads no clock, so that every claim
+// about an algorithm can be tested without running it ([Verify]).
 //
 // # Model
 //
-// Ranks sit on a ring and hand chunks to the next one only. A [Plan] is one rank's list of moves, read with [Plan.Next]. A
-// [Move] is at most three things, in this order: a chunk comes from the rank before, this rank's elements are reduced into it
-// or it is put where it belongs, and it goes to the rank after. The chunks that a rank sends are, in order, those that the next
-// rank receives, with the same lengths: links need to carry bytes only, no headers.
+// Ranks sit on a ring and hand chunks to the next one only. A [Plan] is one
+// rank's list of moves, read with [Plan.Next]. A [Move] is at most three
+// things, in this order: a chunk comes from the rank before, this rank's
+// elements are reduced into it or it is put where it belongs, and it goes to
+// the rank after. The chunks that a rank sends are, in order, those that the
+// next rank receives, with the same lengths: links need to carry bytes only, no
+// headers.
 //
-// Moves may overlap. What a move sends depends on what the same move receives, byte by byte, and on nothing else; so a rank may
-// receive for later moves while earlier ones are still being sent. A chunk that is only passing through (Relay) needs two
-// places of one chunk each, used in turn, whatever the links can hold. Then no ring stands still, which Verify checks.
+// Moves may overlap. What a move sends depends on what the same move receives,
+// byte by byte, and on nothing else; so a rank may receive for later moves
+// while earlier ones are still being sent. A chunk that is only passing through
+// (Relay) needs two places of one chunk each, used in turn, whatever the links
+// can hold. Then no ring stands still, which Verify checks.
 //
-// The moves are those of NCCL's ring algorithms (src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h, 2.18
-// to 2.30): 2(n−1) sends of 1/n for all-reduce, n−1 for the others, which is the least that a ring can do.
+// The moves are those of NCCL's ring algorithms (src/device/all_reduce.h,
+// all_gather.h, reduce_scatter.h, broadcast.h, 2.18 to 2.30): 2(n−1) sends of
+// 1/n for all-reduce, n−1 for the others, which is the least that a ring can
+// do.
 package sched
 
 // Move is one step of a plan. Offsets and lengths are elements.
@@ -31,7 +39,8 @@ type Move struct {
 	In, Out, Len int
 }
 
-// Ring is a rank's seat: Order has the ranks in the order in which they hand chunks on, and Order[Index] is this one.
+// Ring is a rank's seat: Order has the ranks in the order in which they hand
+// chunks on, and Order[Index] is this one.
 type Ring struct {
 	Order []int
 	Index int
@@ -52,8 +61,8 @@ func (r Ring) back(n int) int { return r.Order[r.seat(n)] }
 // seat returns the index that is n seats before this one, -Size < n.
 func (r Ring) seat(n int) int { return (r.Index - n + 2*len(r.Order)) % len(r.Order) }
 
-// Plan is one rank's moves in one collective. Make it with [AllReduce], [AllGather], [ReduceScatter] or [Broadcast], and copy
-// it to read it twice.
+// Plan is one rank's moves in one collective. Make it with [AllReduce],
+// [AllGather], [ReduceScatter] or [Broadcast], and copy it to read it twice.
 type Plan struct {
 	ring  Ring
 	moves func(*Plan) Move // the move at step of the current round
@@ -92,8 +101,9 @@ func (p *Plan) Next() (m Move, ok bool) {
 	return Move{}, false
 }
 
-// round returns the size of a chunk in the round that begins: the full size, or in the last round an equal share of what is
-// left, rounded up so that chunks begin at multiples of grain.
+// round returns the size of a chunk in the round that begins: the full size, or
+// in the last round an equal share of what is left, rounded up so that chunks
+// begin at multiples of grain.
 func (p *Plan) round() int {
 	left := p.count - p.at
 	if left >= p.chunk*p.parts {

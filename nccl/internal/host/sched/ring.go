@@ -1,11 +1,14 @@
 package sched
 
-// AllReduce plans the reduction of count elements into every rank's dst: a reduce-scatter of the blocks, then an all-gather, in
-// rounds of Size chunks. Chunks have at most chunk elements, a multiple of grain. The partial sums of a block pass through dst:
-// its final value comes there only after they have left.
+// AllReduce plans the reduction of count elements into every rank's dst: a
+// reduce-scatter of the blocks, then an all-gather, in rounds of Size chunks.
+// Chunks have at most chunk elements, a multiple of grain. The partial sums of
+// a block pass through dst: its final value comes there only after they have
+// left.
 //
-// In a round, step j moves block Index-j-1. The steps before Size-1 gather the sum of blocks on their way round, step Size-1
-// completes this rank's own, and the others hand completed blocks on.
+// In a round, step j moves block Index-j-1. The steps before Size-1 gather the
+// sum of blocks on their way round, step Size-1 completes this rank's own, and
+// the others hand completed blocks on.
 func AllReduce(r Ring, count, chunk, grain int) Plan {
 	n := r.Size()
 	return Plan{ring: r, moves: allReduceMove, count: count, chunk: chunk, grain: grain, steps: 2*n - 1, parts: n}
@@ -22,8 +25,9 @@ func allReduceMove(p *Plan) Move {
 	return m
 }
 
-// AllGather plans the gathering of every rank's count elements into part p of every rank's dst. Chunks have at most chunk
-// elements. In a round, step j moves a chunk of the rank that is j seats before this one.
+// AllGather plans the gathering of every rank's count elements into part p of
+// every rank's dst. Chunks have at most chunk elements. In a round, step j
+// moves a chunk of the rank that is j seats before this one.
 func AllGather(r Ring, count, chunk int) Plan {
 	return Plan{ring: r, moves: allGatherMove, count: count, chunk: chunk, grain: 1, steps: r.Size(), parts: 1}
 }
@@ -40,9 +44,10 @@ func allGatherMove(p *Plan) Move {
 	}
 }
 
-// ReduceScatter plans the reduction of all ranks' part p, of count elements, into rank p's dst. Chunks have at most chunk
-// elements. In a round, step j moves a chunk of the part of the rank that is j+1 seats before this one, so that this rank's own
-// comes last, complete.
+// ReduceScatter plans the reduction of all ranks' part p, of count elements,
+// into rank p's dst. Chunks have at most chunk elements. In a round, step j
+// moves a chunk of the part of the rank that is j+1 seats before this one, so
+// that this rank's own comes last, complete.
 func ReduceScatter(r Ring, count, chunk int) Plan {
 	return Plan{ring: r, moves: reduceScatterMove, count: count, chunk: chunk, grain: 1, steps: r.Size(), parts: 1}
 }
@@ -62,8 +67,9 @@ func reduceScatterMove(p *Plan) Move {
 	}
 }
 
-// Broadcast plans the copying of root's count elements to every dst, in chunks of at most chunk elements: each rank hands on
-// what it receives, and the one before root keeps it.
+// Broadcast plans the copying of root's count elements to every dst, in chunks
+// of at most chunk elements: each rank hands on what it receives, and the one
+// before root keeps it.
 func Broadcast(r Ring, count, chunk, root int) Plan {
 	seat := 0
 	for i, rank := range r.Order {
@@ -86,5 +92,6 @@ func broadcastMove(p *Plan) Move {
 	}
 }
 
-// length returns the elements of this round's chunk where all chunks of a round are equal.
+// length returns the elements of this round's chunk where all chunks of a round
+// are equal.
 func (p *Plan) length() int { return min(p.size, p.count-p.at) }

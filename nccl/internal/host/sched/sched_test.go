@@ -130,7 +130,8 @@ func verify(t require.TestingT, order []int, count, chunk, grain, root int) {
 	}
 }
 
-// A verifier that finds nothing proves nothing: plans that do not belong together must be found out.
+// A verifier that finds nothing proves nothing: plans that do not belong
+// together must be found out.
 func TestVerifyFindsFault(t *testing.T) {
 	order := inOrder(4)
 	reduce := func(r sched.Ring) sched.Plan { return sched.AllReduce(r, 16, 4, 1) }
@@ -161,7 +162,8 @@ func TestVerifyFindsFault(t *testing.T) {
 	}
 }
 
-// The trace of three ranks reads as the algorithm: a block goes round to be completed, and once more to be known.
+// The trace of three ranks reads as the algorithm: a block goes round to be
+// completed, and once more to be known.
 func ExamplePlan() {
 	plan := sched.AllReduce(sched.Ring{Order: []int{0, 1, 2}, Index: 1}, 6, 100, 1)
 	for m, ok := plan.Next(); ok; m, ok = plan.Next() {

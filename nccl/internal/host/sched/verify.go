@@ -13,7 +13,8 @@ const (
 	Broadcasts
 )
 
-// Verify plays the plans of all ranks of a ring, by rank, against each other, and reports the first thing that is wrong:
+// Verify plays the plans of all ranks of a ring, by rank, against each other,
+// and reports the first thing that is wrong:
 //
 //   - a rank sends what the next does not receive at that point, or reads what has not come;
 //   - a chunk that passes through does not find its place free, with two of them in turn;
@@ -21,7 +22,8 @@ const (
 //   - at the end an element of some dst has not every rank's contribution exactly once, or, where nothing is reduced, is not
 //     what its rank gave.
 //
-// Elements are counted as in the call; root is the root of a broadcast. There can be 192 ranks at most.
+// Elements are counted as in the call; root is the root of a broadcast. There
+// can be 192 ranks at most.
 func Verify(c Collective, plans []Plan, order []int, count, root int) error {
 	n := len(plans)
 	if n > 64*len(rankSet{}) {
