@@ -82,7 +82,7 @@ func noise(rank, n int) []float32 {
 func TestFaultyLinksChangeNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(r, "ranks")
-		count := rapid.SampledFrom([]int{0, 1, 5, 1000, 3000, 70_000}).Draw(r, "count")
+		count := rapid.SampledFrom([]int{0, 1, 5, 100, 1000, 3000, 5000, 70_000}).Draw(r, "count")
 		kind := rapid.SampledFrom([]core.Kind{core.AllReduce, core.AllGather, core.ReduceScatter, core.Broadcast}).Draw(r, "collective")
 		run := func(comms []*Comm) [][]float32 {
 			defer closeAll(comms)
