@@ -116,8 +116,12 @@ func TestABrokenLinkIsALossInTheEnd(t *testing.T) {
 	})
 	_, ok := errors.AsType[*core.LostError](err)
 	require.True(t, ok, "%v", err)
+	// Two ranks may find out at the same moment, each about its own link; the
+	// others believe whom they hear first.
 	for _, c := range comms {
-		require.Equal(t, comms[0].Failure(), c.Failure(), "all say the same")
+		lost, ok := errors.AsType[*core.LostError](c.Failure())
+		require.True(t, ok, "%v", c.Failure())
+		require.Len(t, lost.Ranks, 2, "the ends of a link")
 	}
 }
 
