@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 )
 
@@ -113,56 +114,88 @@ func (c *Conn) stateLocked() error {
 	return c.err
 }
 
-// write empties the queues, control first, until the connection ends.
 func (c *Conn) write() {
 	defer close(c.done)
-	w := bufio.NewWriterSize(c.stream, writeBuffer)
+	if err := c.empty(bufio.NewWriterSize(c.stream, writeBuffer)); err != nil {
+		c.fail(err)
+	}
+}
+
+// empty writes what the queues hold, control first, until the connection ends.
+func (c *Conn) empty(w *bufio.Writer) error {
 	var control []byte
 	for {
-		c.mu.Lock()
-		for len(c.control) == 0 && len(c.bulk) == 0 && !c.closing && c.err == nil {
-			c.work.Wait()
+		if err := c.flushIfIdle(w); err != nil {
+			return err
 		}
-		if c.err != nil || c.closing && len(c.control) == 0 && len(c.bulk) == 0 {
-			c.mu.Unlock()
-			return
+		var bulk frame
+		var ok bool
+		if control, bulk, ok = c.next(control); !ok {
+			return w.Flush()
 		}
-		control, c.control = c.control, control[:0]
-		var next frame
-		if len(control) == 0 {
-			next = c.bulk[0]
-			c.bulk = append(c.bulk[:0], c.bulk[1:]...)
-			c.room.Signal()
+		_, err := w.Write(control)
+		if err == nil {
+			_, err = w.Write(bulk.bytes)
 		}
-		more := len(c.bulk) > 0
-		c.mu.Unlock()
-
-		err := writeAll(w, control, next.bytes, !more)
-		if next.chunk != nil {
-			next.chunk.Release()
-		}
-		if cap(control) > 64<<10 {
-			control = nil // one large message is no reason to keep its memory
+		if bulk.chunk != nil {
+			bulk.chunk.Release()
 		}
 		if err != nil {
-			c.fail(err)
-			return
+			return err
 		}
 	}
 }
 
-// writeAll writes control and bulk, of which one is empty.
-func writeAll(w *bufio.Writer, control, bulk []byte, flush bool) error {
-	if _, err := w.Write(control); err != nil {
-		return err
+// flushIfIdle lets go of what was written if nothing follows. Others may be
+// about to send, as when many ranks end at once: they get one turn, and their
+// frames go with the same system call.
+func (c *Conn) flushIfIdle(w *bufio.Writer) error {
+	if w.Buffered() == 0 || !c.idle() {
+		return nil
 	}
-	if _, err := w.Write(bulk); err != nil {
-		return err
+	if runtime.Gosched(); !c.idle() {
+		return nil
 	}
-	if flush {
-		return w.Flush()
+	return w.Flush()
+}
+
+func (c *Conn) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.idleLocked()
+}
+
+// idleLocked says that there is nothing to write and no reason to end.
+func (c *Conn) idleLocked() bool {
+	return len(c.control) == 0 && len(c.bulk) == 0 && !c.closing && c.err == nil
+}
+
+// next blocks for all control that is queued or, if there is none, one bulk
+// frame. It is not ok at the end. The memory of used is taken for what is
+// queued next.
+func (c *Conn) next(used []byte) (control []byte, bulk frame, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.idleLocked() {
+		c.work.Wait()
 	}
-	return nil
+	if c.err != nil {
+		return nil, frame{}, false
+	}
+	if cap(used) > 64<<10 {
+		used = nil // one large message is no reason to keep its memory
+	}
+	control, c.control = c.control, used[:0]
+	if len(control) > 0 {
+		return control, frame{}, true
+	}
+	if len(c.bulk) == 0 {
+		return nil, frame{}, false
+	}
+	bulk = c.bulk[0]
+	c.bulk = append(c.bulk[:0], c.bulk[1:]...)
+	c.room.Signal()
+	return control, bulk, true
 }
 
 // fail ends sending with err.
