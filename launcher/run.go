@@ -3,7 +3,6 @@ package launcher
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,10 +16,10 @@ import (
 	"github.com/gorun/gorun/launcher/wire"
 )
 
-// A job goes through the functions of this file in order: prepare refuses
-// what can be refused by itself, reach starts agents, place seats the ranks on
-// what the hosts turned out to be, start tells the agents, and supervise (in
-// its own file) blocks until everything has ended.
+// A job goes through these in order: prepare (prepare.go) refuses what can be
+// refused without a host, reach starts agents and seats the ranks on what the
+// hosts turned out to be, start tells the agents, supervise (supervise.go)
+// blocks until everything has ended, and finish (cleanup.go) lets the agents go.
 
 // Run blocks until the job has ended and nothing of it is left, or until what
 // is left was named in a warning. The end of ctx is TERM to every rank, grace,
@@ -73,125 +72,6 @@ type launch struct {
 	input   *input
 
 	state
-}
-
-// prepare checks the job as far as that goes without its hosts. The launch it
-// returns is never nil.
-func prepare(job *Job) (*launch, error) {
-	l := &launch{job: job, id: newID(), began: time.Now(), mail: newMailbox()}
-	if job.Limits.Run > 0 {
-		l.deadline = time.Now().Add(job.Limits.Run)
-	}
-	var problems []error
-	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	switch {
-	case len(job.Apps) == 0 || len(job.Apps[0].Args) == 0 || job.Apps[0].Args[0] == "":
-		problem("no program to run")
-	case len(job.Apps) > 1:
-		problem("several programs in one job are not built yet")
-	}
-	if !slices.Contains([]string{"", "auto", "never"}, job.Local) {
-		problem("--local: expected auto or never, found %q", job.Local)
-	}
-	l.entries = job.Hosts
-	if job.Hosts == nil {
-		l.entries = []hostfiles.Host{thisHost()}
-	}
-	problems = append(problems, unusedFields(l.entries)...)
-	var err error
-	if l.env, l.warnings, err = export(os.Environ(), job.Env); err != nil {
-		problems = append(problems, err)
-	}
-	if l.tag, err = stdio.ParseTag(job.Streams.Tag); err != nil {
-		problems = append(problems, err)
-	}
-	if len(problems) == 0 {
-		if err := placement.Check(l.size(), l.seats(nil), job.Placement); err != nil {
-			problems = append(problems, err)
-		}
-	}
-	if len(problems) > 0 {
-		return l, &PlanError{problems}
-	}
-	l.keepSeated()
-	l.reacher, err = newReacher(job, l.id, l.entries)
-	return l, err
-}
-
-func newID() string {
-	var b [6]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
-// thisHost is the entry of a job without hosts.
-func thisHost() hostfiles.Host {
-	name, err := os.Hostname()
-	if err != nil {
-		name = "localhost"
-	}
-	return hostfiles.Host{Name: name}
-}
-
-// unusedFields refuses what an entry asks for and nothing would act on.
-func unusedFields(entries []hostfiles.Host) []error {
-	var problems []error
-	for _, h := range entries {
-		for _, f := range []struct {
-			name string
-			set  bool
-		}{
-			{"jump=", h.Jump != ""}, {"gpus=", h.GPUs != nil}, {"iface=", h.Iface != ""},
-			{"rack=", h.Rack != ""}, {"switch=", h.Switch != ""},
-		} {
-			if f.set {
-				problems = append(problems, fmt.Errorf("%v: %s of %s is understood but not acted on yet: remove it from the entry", h.Pos, f.name, h.Name))
-			}
-		}
-		if _, err := netip.ParseAddr(h.Addr); h.Addr != "" && err != nil {
-			problems = append(problems, fmt.Errorf("%v: addr= of %s: expected an IP address, found %q", h.Pos, h.Name, h.Addr))
-		}
-	}
-	return problems
-}
-
-// size is the number of ranks asked for, 0 if the slots decide.
-func (l *launch) size() int {
-	ranks := l.job.Apps[0].Ranks
-	if ranks == 0 && l.job.Hosts == nil && l.job.Placement.PerHost == 0 {
-		return 1
-	}
-	return ranks
-}
-
-// seats describes the entries to the planner. hellos are nil before login.
-func (l *launch) seats(hosts []*host) []placement.Host {
-	var seats []placement.Host
-	for i, e := range l.entries {
-		seat := placement.Host{Name: e.Name, Slots: e.Slots, MaxSlots: e.MaxSlots}
-		if hosts != nil {
-			seat.CPUs = hosts[i].hello.CPUs
-		}
-		seats = append(seats, seat)
-	}
-	return seats
-}
-
-// keepSeated drops entries that no rank will run on, where that is decided by
-// declared slots alone: there is no need to log in to them.
-func (l *launch) keepSeated() {
-	if l.job.Placement.PerHost == 0 && slices.ContainsFunc(l.entries, func(h hostfiles.Host) bool { return h.Slots == 0 }) {
-		return
-	}
-	plan, err := placement.Place(l.size(), l.seats(nil), l.job.Placement)
-	if err != nil {
-		return
-	}
-	var seated []hostfiles.Host
-	for _, a := range plan.Hosts {
-		seated = append(seated, l.entries[a.Index])
-	}
-	l.entries = seated
 }
 
 // run takes a prepared job to its end.

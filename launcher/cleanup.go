@@ -1,0 +1,80 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/gorun/gorun/launcher/remote"
+)
+
+// finish lets the agents go and makes the result.
+func (l *launch) finish(result *Result) {
+	l.closeHosts()
+	l.sweepLost()
+	for rank, e := range l.exits {
+		if e != nil {
+			e.Tail = l.printer.tail(rank)
+			result.Ranks = append(result.Ranks, *e)
+		}
+	}
+	if l.reason == nil {
+		result.First = firstFailure(l.failures)
+	}
+	if result.First != nil {
+		result.First.Tail = l.printer.tail(result.First.Rank)
+	}
+}
+
+func (l *launch) closeHosts() {
+	var wg sync.WaitGroup
+	for _, h := range l.hosts {
+		wg.Go(h.close)
+	}
+	wg.Wait()
+}
+
+// sweepPatience bounds how long a lost host is asked to end what is left
+// there. One that is cut off does so by itself.
+const sweepPatience = 3 * time.Second
+
+// sweepLost ends what agents that died may have left.
+func (l *launch) sweepLost() {
+	var wg sync.WaitGroup
+	problems := make([]error, len(l.hosts))
+	for i, h := range l.hosts {
+		if h.lost != nil {
+			wg.Go(func() { problems[i] = l.sweep(h) })
+		}
+	}
+	wg.Wait()
+	for i, err := range problems {
+		if err != nil {
+			l.event(Event{Kind: Warning, Host: l.hosts[i].name, Rank: -1,
+				Message: fmt.Sprintf("could not look for what is left of the job there: %v", err)})
+		}
+	}
+}
+
+func (l *launch) sweep(h *host) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sweepPatience)
+	defer cancel()
+	if h.local {
+		return exec.CommandContext(ctx, l.reacher.path, "agent", "--sweep", l.id).Run()
+	}
+	c, err := l.reacher.dialer.Dial(ctx, h.entry)
+	if err != nil {
+		return err
+	}
+	stream, err := c.StartAgent(ctx, l.reacher.program, remote.Start{
+		Args: []string{"agent", "--sweep", l.id}, Stderr: h.stderr, Log: l.reacher.log,
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	defer context.AfterFunc(ctx, func() { stream.Close() })()
+	return stream.Wait()
+}

@@ -1,0 +1,100 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// report tells the ranks that others are lost.
+func (l *launch) report(host, cause string, ranks ...int) {
+	for _, h := range l.hosts {
+		if !h.ended() {
+			h.conn.Send(&wire.Report{Kind: "lost", Host: host, Cause: cause, Ranks: ranks, Clock: time.Now().UnixNano()})
+		}
+	}
+}
+
+// lose is the verdict on a host whose agent is gone.
+func (l *launch) lose(h *host, why error) {
+	h.lost = why
+	h.conn.Close()
+	var ranks []int
+	for _, seat := range l.plan.Hosts[h.node].Seats {
+		l.exited(h, RankExit{Rank: seat.Rank, Host: h.name, Code: -1, Cause: "lost with its host", At: time.Now()})
+		ranks = append(ranks, seat.Rank)
+		for _, s := range []wire.Stream{wire.Stdout, wire.Stderr} {
+			l.printer.add(printItem{from: h, end: &wire.OutputEnd{Rank: seat.Rank, Stream: s}})
+		}
+	}
+	l.event(Event{Kind: HostLost, Host: h.name, Rank: -1, Message: why.Error()})
+	l.report(h.name, why.Error(), ranks...)
+	if len(l.failures) == 0 {
+		l.end(&HostError{Host: h.name, Step: "run", Err: why}, syscall.SIGTERM)
+	}
+}
+
+// end ends the job for a reason that is not a rank's failure, unless it ends
+// already.
+func (l *launch) end(reason error, s syscall.Signal) {
+	if l.stopping {
+		return
+	}
+	l.reason = reason
+	l.stop(s, l.job.Limits.grace())
+}
+
+// stop tells all agents to end their ranks. Again, it brings the KILL nearer.
+func (l *launch) stop(s syscall.Signal, grace time.Duration) {
+	if l.stopping && !l.sooner {
+		return
+	}
+	if !l.stopping && l.running > 0 {
+		l.event(Event{Kind: Stopping, Rank: -1})
+	}
+	l.stopping = true
+	for _, h := range l.hosts {
+		if !h.ended() {
+			h.conn.Send(&wire.Stop{Signal: int(s), Grace: int64(grace)})
+		}
+	}
+}
+
+// signalled acts on a signal to the launcher.
+func (l *launch) signalled(s os.Signal) {
+	n, ok := s.(syscall.Signal)
+	switch {
+	case !ok:
+	case ends(s) && !l.stopping:
+		l.end(&SignalError{signalNameOf(s)}, n)
+	case ends(s): // who asks twice means it
+		l.sooner = true
+		l.stop(syscall.SIGKILL, 0)
+		l.printer.abandon()
+	default:
+		for _, h := range l.hosts {
+			if !h.ended() {
+				h.conn.Send(&wire.Signal{Signal: int(n)})
+			}
+		}
+	}
+}
+
+// writeFailed ends a job whose output nobody takes any more. A closed pipe is
+// how a reader says that it has seen enough. Output that was lost makes a
+// failure even of a job that has ended well.
+func (l *launch) writeFailed(err error) {
+	if errors.Is(err, syscall.EPIPE) {
+		err = &SignalError{"SIGPIPE"}
+	} else {
+		err = fmt.Errorf("write the output of the ranks: %w", err)
+	}
+	l.end(err, syscall.SIGTERM)
+	if l.reason == nil && len(l.failures) == 0 {
+		l.reason = err
+	}
+}

@@ -1,0 +1,69 @@
+package launcher
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// read is the goroutine that receives from one agent. It passes output on and
+// leaves decisions to the supervisor. It ends with the stream.
+func (l *launch) read(h *host) {
+	for {
+		m, err := h.conn.Receive()
+		if err == nil {
+			h.heard.Store(int64(time.Since(l.began)))
+			err = l.receive(h, m)
+		}
+		if err != nil {
+			l.mail.post(letter{from: h, err: err})
+			return
+		}
+	}
+}
+
+func (l *launch) receive(h *host, m wire.Message) error {
+	switch m := m.(type) {
+	case *wire.Output:
+		if err := l.owns(h, m.Rank, m.Stream); err != nil {
+			return err
+		}
+		l.printer.add(printItem{from: h, output: m})
+	case *wire.OutputEnd:
+		if err := l.owns(h, m.Rank, m.Stream); err != nil {
+			return err
+		}
+		l.printer.add(printItem{from: h, end: m})
+	case *wire.Heartbeat:
+		h.conn.Send(&wire.Echo{Sent: m.Clock, Clock: time.Now().UnixNano()})
+	case *wire.Echo:
+		h.mu.Lock()
+		h.clock.observe(time.Unix(0, m.Sent), time.Unix(0, m.Clock), time.Now())
+		h.mu.Unlock()
+	case *wire.Relay:
+		if m.Node < 0 || m.Node >= len(l.hosts) {
+			return fmt.Errorf("the agent sent a message for node %d of %d", m.Node, len(l.hosts))
+		}
+		l.hosts[m.Node].conn.Send(&wire.Relay{Node: h.node, Payload: m.Payload})
+	default:
+		l.mail.post(letter{from: h, message: m})
+	}
+	return nil
+}
+
+// owns refuses what an agent says about another host's ranks.
+func (l *launch) owns(h *host, rank int, s wire.Stream) error {
+	if rank < 0 || rank >= l.plan.Size || l.plan.Seat(rank).Node != h.node || s != wire.Stdout && s != wire.Stderr {
+		return fmt.Errorf("the agent sent output of rank %d, which is not on its host", rank)
+	}
+	return nil
+}
+
+// outputFailed is told of a writer's error, by the printer's goroutine.
+func (l *launch) outputFailed(err error) {
+	select {
+	case l.writeError <- err:
+	default: // one is enough
+	}
+}
