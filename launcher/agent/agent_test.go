@@ -193,3 +193,21 @@ func TestParentReadsNamesWithParentheses(t *testing.T) {
 	require.Equal(t, strconv.Itoa(os.Getpid()), strconv.Itoa(ppid))
 	require.NotEqual(t, byte('Z'), state)
 }
+
+func TestNurseryReapsWhateverItStarts(t *testing.T) {
+	n := newNursery()
+	const count = 200
+	ended := make(chan int, count)
+	n.each(count, func(i int) bool {
+		_, err := n.start("/bin/sh", []string{"sh", "-c", "exit " + strconv.Itoa(i%7)}, &syscall.ProcAttr{}, func(s syscall.WaitStatus) {
+			ended <- s.ExitStatus() - i%7
+		})
+		return err == nil
+	})
+	for range count {
+		require.Zero(t, <-ended)
+	}
+	_, err := n.start("/no/such/program", []string{"p"}, &syscall.ProcAttr{}, nil)
+	require.ErrorIs(t, err, syscall.ENOENT)
+	n.close()
+}

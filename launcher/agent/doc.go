@@ -12,9 +12,9 @@
 // is a sub-reaper too, so that a rank's grandchildren that make sessions of
 // their own, or lose their parents, stay below it and can be found.
 //
-// A rank is started by one locked thread that lives as long as the agent,
-// because the kernel's parent-death signal follows the thread that forked,
-// not the process (golang/go#27505).
+// Ranks are started by a few locked threads that live as long as the agent,
+// because the kernel's parent-death signal follows the thread that forked, not
+// the process (golang/go#27505).
 //
 // # Life and death
 //

@@ -11,60 +11,89 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nursery starts and reaps processes. Ranks are forked by one thread, which
-// lives as long as the agent; another reaps them and every orphan that falls
-// to the agent, so that a thousand ranks do not take a thousand threads.
-type nursery struct {
-	starts chan func()
-	wg     sync.WaitGroup
+// maxForkers bounds the threads that fork. A fork waits until its child has
+// replaced itself; with a few of them the processors need not.
+const maxForkers = 4
 
-	mu     sync.Mutex
-	alive  map[int]func(syscall.WaitStatus) // started and not yet reaped, by pid
-	born   sync.Cond                        // a child was started, or the nursery closes
-	closed bool
+// nursery starts and reaps processes. Children are forked by few threads,
+// which live as long as the agent; another reaps them and every orphan that
+// falls to the agent, so that a thousand ranks do not take a thousand threads.
+type nursery struct {
+	work chan func()
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	forking int                              // forks under way
+	alive   map[int]func(syscall.WaitStatus) // started and not yet reaped, by pid
+	early   map[int]syscall.WaitStatus       // reaped while a fork that may be theirs was under way
+	born    sync.Cond                        // a child was started, or the nursery closes
+	closed  bool
 }
 
 func newNursery() *nursery {
-	n := &nursery{starts: make(chan func()), alive: map[int]func(syscall.WaitStatus){}}
+	n := &nursery{
+		work:  make(chan func()),
+		alive: map[int]func(syscall.WaitStatus){},
+		early: map[int]syscall.WaitStatus{},
+	}
 	n.born.L = &n.mu
-	n.wg.Go(n.forkLoop)
+	for range forkers() {
+		n.wg.Go(n.forkLoop)
+	}
 	n.wg.Go(n.reapLoop)
 	return n
 }
 
-// forkLoop runs every fork on one thread until the nursery is closed.
+func forkers() int { return min(maxForkers, runtime.NumCPU()) }
+
+// forkLoop runs forks on one thread until the nursery is closed.
 func (n *nursery) forkLoop() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the loop
 	// The signal mask is inherited over exec; a launcher started with signals
 	// blocked must not pass that on to ranks.
 	unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil)
-	for start := range n.starts {
-		start()
-	}
-}
-
-// do runs f on the forking thread and waits for it. Handing over all of a
-// host's starts at once spares two switches of threads for each.
-func (n *nursery) do(f func()) {
-	done := make(chan struct{})
-	n.starts <- func() {
-		defer close(done)
+	for f := range n.work {
 		f()
 	}
-	<-done
 }
 
-// start forks and executes a program; it must be called inside do. ended is
-// called when the program was reaped, on the reaping goroutine, which it must
-// not block.
+// each calls f with 0 … count-1, each forking thread with a share of them in
+// order, and waits. A thread whose f returns false does no more. Handing over
+// whole shares spares two switches of threads for each child.
+func (n *nursery) each(count int, f func(i int) bool) {
+	var shares sync.WaitGroup
+	for first := range min(count, forkers()) {
+		shares.Add(1)
+		n.work <- func() {
+			defer shares.Done()
+			for i := first; i < count && f(i); i += forkers() {
+			}
+		}
+	}
+	shares.Wait()
+}
+
+// start forks and executes a program; it must be called inside each. ended is
+// called when the program was reaped, and must not block.
 func (n *nursery) start(path string, args []string, attr *syscall.ProcAttr, ended func(syscall.WaitStatus)) (pid int, err error) {
-	// Held over the fork, so that a child that ends at once is known before
-	// it is reaped.
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if pid, err = syscall.ForkExec(path, args, attr); err == nil {
+	n.forking++
+	n.mu.Unlock()
+	pid, err = syscall.ForkExec(path, args, attr)
+	n.mu.Lock()
+	n.forking--
+	status, over := n.early[pid]
+	delete(n.early, pid)
+	if err == nil && !over {
 		n.alive[pid] = ended
 		n.born.Signal()
+	}
+	if n.forking == 0 {
+		clear(n.early) // orphans, and children that did not execute
+	}
+	n.mu.Unlock()
+	if err == nil && over {
+		ended(status)
 	}
 	return pid, err
 }
@@ -86,9 +115,14 @@ func (n *nursery) reapLoop() {
 				n.mu.Unlock()
 				return
 			}
+			n.mu.Unlock()
+			continue
 		}
 		ended := n.alive[pid]
 		delete(n.alive, pid)
+		if ended == nil && n.forking > 0 {
+			n.early[pid] = status
+		}
 		n.mu.Unlock()
 		if ended != nil {
 			ended(status)
@@ -98,7 +132,7 @@ func (n *nursery) reapLoop() {
 
 // close ends the nursery. No child may be left.
 func (n *nursery) close() {
-	close(n.starts)
+	close(n.work)
 	n.mu.Lock()
 	n.closed = true
 	n.born.Signal()

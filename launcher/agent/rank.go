@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,8 +25,8 @@ type rank struct {
 	told   bool // TERM or KILL was sent; under agent.mu
 }
 
-// startRanks starts this host's ranks in order. What cannot work for one of
-// them is found before the first is started.
+// startRanks starts this host's ranks. What cannot work for one of them is
+// found before the first is started.
 func (a *agent) startRanks() error {
 	host := hostEnv(os.Environ())
 	var ready []prepared
@@ -42,16 +43,19 @@ func (a *agent) startRanks() error {
 			appOf[r] = i
 		}
 	}
-	var err error
-	a.nursery.do(func() {
-		started := true
-		for local, number := range a.start.Hosts[a.start.Node].Ranks {
-			if started, err = a.startRank(number, local, ready[appOf[number]]); err != nil || !started {
-				return
-			}
+	ranks := a.start.Hosts[a.start.Node].Ranks
+	var failed atomic.Pointer[error]
+	a.nursery.each(len(ranks), func(local int) bool {
+		started, err := a.startRank(ranks[local], local, ready[appOf[ranks[local]]])
+		if err != nil {
+			failed.CompareAndSwap(nil, &err)
 		}
+		return started && err == nil && failed.Load() == nil
 	})
-	return err
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // prepared is a program as it will be started on this host.
@@ -117,8 +121,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// startRank starts one rank with its streams, on the forking thread. If that
-// does not work, it tells the launcher why.
+// startRank starts one rank with its streams, on a forking thread. If that does
+// not work, it tells the launcher why.
 func (a *agent) startRank(number, local int, p prepared) (started bool, err error) {
 	out, err := newPipes(number == a.start.Stdin, len(a.start.Hosts[a.start.Node].Ranks))
 	if err != nil {
