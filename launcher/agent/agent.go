@@ -79,12 +79,12 @@ func run(token string) error {
 		sooner:  make(chan struct{}, 1),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	// Hello first: the launcher works on it while this process gets ready.
+	err = a.conn.Send(hello())
 	catchAll()
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM) // from the kernel, when the guardian dies
 	a.wg.Go(func() { a.watch(term) })
-
-	err = a.conn.Send(hello())
 	if err == nil {
 		err = a.receive()
 	}

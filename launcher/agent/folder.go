@@ -3,8 +3,6 @@
 package agent
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,12 +20,10 @@ import (
 // of the user. The guardian makes the token and removes the folders, so that
 // they go even when the agent is killed; a sweep finds them by the job.
 
-// newToken returns a name for the folders of one agent of a job. Two agents
-// of a job may share a machine.
+// newToken returns a name for the folders of one agent of a job. Two agents of
+// a job may share a machine, or /dev/shm without sharing process ids.
 func newToken(job string) string {
-	var b [4]byte
-	rand.Read(b[:])
-	return tokenPrefix(job) + hex.EncodeToString(b[:])
+	return fmt.Sprintf("%s%d-%x", tokenPrefix(job), os.Getpid(), time.Now().UnixNano())
 }
 
 func tokenPrefix(job string) string { return "job-" + job + "-" }

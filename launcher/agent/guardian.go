@@ -19,8 +19,6 @@ func guard(job string) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a child sub-reaper: %w", err)
 	}
-	// Signals to the whole session are the agent's to act on.
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	token := newToken(job)
 	// The agent's parent-death signal follows this thread.
 	runtime.LockOSThread()
@@ -38,6 +36,9 @@ func guard(job string) error {
 	if err != nil {
 		return fmt.Errorf("start the agent: %w", err)
 	}
+	// What is sent to all processes of a name, or to the whole session, is the
+	// agent's to act on. Only now, for the agent's start is waited for.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	// Only the agent may hold the stream: its death must end it.
 	if err := parkStandardStreams(); err != nil {
 		return err
