@@ -21,6 +21,9 @@ func (l *launch) report(host, cause string, ranks ...int) {
 
 // lose is the verdict on a host whose agent is gone.
 func (l *launch) lose(h *host, why error) {
+	if l.noticePause(time.Now()); l.stopped > 0 {
+		why = fmt.Errorf("gorun itself was stopped for %v, longer than its agents wait for it (--node-timeout)", l.stopped.Round(time.Second))
+	}
 	h.lost = why
 	h.conn.Close()
 	var ranks []int

@@ -19,6 +19,7 @@ import (
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/internal/testhost/sshserver"
 	"github.com/gorun/gorun/launcher/agent"
+	"github.com/gorun/gorun/rendezvous"
 )
 
 // The test binary is also the agent: Job.Agent is this process's executable.
@@ -26,10 +27,28 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
 		os.Exit(agent.Main(os.Args[2:]))
 	}
+	if len(os.Args) == 2 && os.Args[1] == joinRole {
+		joinAndWait()
+	}
 	// A program built with the race detector sleeps for a second when it ends,
 	// and these tests start hundreds.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	goleak.VerifyTestMain(m)
+}
+
+// joinRole is the argument with which the test binary is a rank that joins its
+// job and waits for the loss of another.
+const joinRole = "join-and-wait"
+
+func joinAndWait() {
+	job, err := rendezvous.Open(context.Background(), nil)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	lost, err := job.Lost(context.Background())
+	fmt.Println("lost", lost, err)
+	os.Exit(3)
 }
 
 // outcome is all that a job did.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,14 +78,18 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, event func(Event)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	failed := make([]error, len(hosts))
 	var mu sync.Mutex // one event at a time
+	failed, pending := make([]error, len(hosts)), map[*host]bool{}
+	for _, h := range hosts {
+		pending[h] = true
+	}
 	var giveUp sync.Once
 	for i, h := range hosts {
 		wg.Go(func() {
 			err := r.reach(ctx, h)
 			mu.Lock()
 			defer mu.Unlock()
+			delete(pending, h)
 			if err == nil {
 				event(Event{Kind: HostReached, Host: h.name, Rank: -1})
 				return
@@ -97,6 +102,14 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, event func(Event)
 			giveUp.Do(func() { time.AfterFunc(othersPatience, func() { cancel(errHostFailed) }) })
 		})
 	}
+	slow := time.AfterFunc(slowReach, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(pending) > 0 {
+			event(Event{Kind: Warning, Rank: -1, Message: "waiting for " + listNames(hosts, pending)})
+		}
+	})
+	defer slow.Stop()
 	wg.Wait()
 	err := errors.Join(failed...)
 	if err == nil && ctx.Err() != nil {
@@ -110,9 +123,29 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, event func(Event)
 	return err
 }
 
-// othersPatience is how long hosts may still fail by themselves after one has:
-// who mistyped three names wants to hear of all.
-const othersPatience = 500 * time.Millisecond
+// slowReach is when the user is told which hosts keep the job waiting.
+const slowReach = 3 * time.Second
+
+// listNames names the first of some hosts and counts the rest.
+func listNames(hosts []*host, some map[*host]bool) string {
+	const shown = 8
+	var names []string
+	for _, h := range hosts {
+		if some[h] && len(names) < shown {
+			names = append(names, h.name)
+		}
+	}
+	text := strings.Join(names, ", ")
+	if more := len(some) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// othersPatience is how long hosts may still fail by themselves after one has,
+// a little longer than a refused connection is tried again: who mistyped three
+// names wants to hear of all.
+const othersPatience = 4 * time.Second
 
 // errHostFailed ends the attempts to reach the other hosts.
 var errHostFailed = errors.New("another host could not be reached")

@@ -351,3 +351,60 @@ func TestAHostThatRunsOutOfFiles(t *testing.T) {
 	require.ErrorAs(t, o.err, &host)
 	require.Contains(t, host.Hint, "ulimit -n")
 }
+
+func TestARankThatNeverJoinsIsLostToTheOthers(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for name, early := range map[string]string{"before they join": "exit 0", "after they have joined": "sleep 0.5; exit 0"} {
+		t.Run(name, func(t *testing.T) {
+			o := run(t, sh(2, fmt.Sprintf(`test $GORUN_RANK = 1 && { %s; }; exec %s %s`, early, self, joinRole)))
+			require.Equal(t, 3, o.Status, "%v: %s", o.err, o.stderr)
+			require.Equal(t, "lost [1] <nil>\n", o.stdout)
+		})
+	}
+}
+
+func TestStagedProgramIsFoundHere(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\necho $0\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "text"), nil, 0o644))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for name, c := range map[string]struct {
+		program string
+		files   []string
+		status  int
+		want    string
+	}{
+		"by PATH":                {"tool", nil, 0, ""},
+		"not in PATH":            {"no-such-tool", nil, StatusNotFound, "not found in PATH"},
+		"a missing path":         {"./no-such-tool", nil, StatusNotFound, "no such file"},
+		"a folder":               {dir, nil, StatusNotExecutable, "found a folder"},
+		"not executable":         {filepath.Join(dir, "text"), nil, StatusNotExecutable, "not executable"},
+		"a pipe":                 {filepath.Join(dir, "pipe"), nil, StatusNotExecutable, "named pipe"},
+		"a pipe beside it":       {"tool", []string{filepath.Join(dir, "pipe")}, StatusUsage, "named pipe"},
+		"a file beside it twice": {"tool", []string{filepath.Join(dir, "text"), filepath.Join(dir, "text")}, StatusUsage, "named twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := run(t, &Job{Apps: []App{{Args: []string{c.program}, Ranks: 1}}, Stage: true, Files: c.files})
+			require.Equal(t, c.status, o.Status, "%v", o.err)
+			if c.want != "" {
+				require.ErrorContains(t, o.err, c.want)
+			}
+		})
+	}
+}
+
+func TestALauncherThatWasStoppedBlamesNoHost(t *testing.T) {
+	l := &launch{job: &Job{Limits: Limits{Node: time.Second}}}
+	at := time.Now()
+	l.beat(at)
+	l.beat(at.Add(500 * time.Millisecond))
+	require.Zero(t, l.stopped)
+	l.beat(at.Add(20 * time.Second))
+	require.Equal(t, 19500*time.Millisecond, l.stopped)
+	l.noticePause(at.Add(20*time.Second + time.Millisecond)) // a host's end is noticed now
+	require.NotZero(t, l.stopped)
+	l.beat(at.Add(20*time.Second + 200*time.Millisecond))
+	require.Zero(t, l.stopped)
+}

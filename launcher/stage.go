@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/gorun/gorun/launcher/wire"
 )
@@ -19,19 +22,26 @@ type stagedFile struct {
 }
 
 // stagedFiles reads what the job stages: its program, if Stage is set, and
-// Files. Errors are *PlanError: nothing has been started.
+// Files. Errors are *StartError for the program, else *PlanError; nothing has
+// been started.
 func stagedFiles(job *Job) ([]stagedFile, error) {
-	var paths []string
-	if job.Stage {
-		paths = append(paths, job.Apps[0].Args[0])
-	}
-	paths = append(paths, job.Files...)
 	var files []stagedFile
-	var problems []error
 	seen := map[string]string{}
-	for _, p := range paths {
+	if job.Stage {
+		f, err := stagedProgram(job.Apps[0].Args[0])
+		if err != nil {
+			return nil, err
+		}
+		files, seen[f.Name] = append(files, f), f.path
+	}
+	var problems []error
+	for _, p := range job.Files {
 		f, err := hashFile(p)
-		if err == nil && seen[f.Name] != "" {
+		switch {
+		case err != nil:
+		case seen[f.Name] == p:
+			err = fmt.Errorf("%s was named twice", p)
+		case seen[f.Name] != "":
 			err = fmt.Errorf("%s and %s would have one name on the hosts", seen[f.Name], p)
 		}
 		if err != nil {
@@ -47,19 +57,46 @@ func stagedFiles(job *Job) ([]stagedFile, error) {
 	return files, nil
 }
 
+// stagedProgram finds the program where the launcher is, as a rank would on its
+// host.
+func stagedProgram(name string) (stagedFile, error) {
+	refuse := func(err error) (stagedFile, error) {
+		return stagedFile{}, &StartError{
+			Host: thisHost().Name, Program: name, Missing: errors.Is(err, fs.ErrNotExist), Err: err,
+			Hint: "--stage copies the program from here, so it must be here",
+		}
+	}
+	path := name
+	if !strings.Contains(name, "/") {
+		var err error
+		if path, err = exec.LookPath(name); err != nil {
+			return refuse(fmt.Errorf("not found in PATH: %w", fs.ErrNotExist))
+		}
+	}
+	f, err := hashFile(path)
+	if err == nil && f.Mode&0o111 == 0 {
+		err = errors.New("it is not executable (chmod +x)")
+	}
+	if err != nil {
+		return refuse(err)
+	}
+	return f, nil
+}
+
 func hashFile(path string) (stagedFile, error) {
+	// Looked at before it is opened: opening a pipe waits for its writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return stagedFile{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return stagedFile{}, fmt.Errorf("%s: expected a regular file, found %s", path, fileKind(info.Mode()))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return stagedFile{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return stagedFile{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return stagedFile{}, fmt.Errorf("%s: expected a regular file, found %s", path, info.Mode().Type())
-	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {
@@ -71,6 +108,19 @@ func hashFile(path string) (stagedFile, error) {
 		Size: size,
 		Mode: int(info.Mode().Perm()),
 	}}, nil
+}
+
+// fileKind says what a file is that is not a regular one.
+func fileKind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
 }
 
 // sendFiles brings files to a host, those that it lacks.

@@ -19,6 +19,11 @@ type state struct {
 	stopping bool
 	sooner   bool // the user insisted: KILL without grace
 
+	joined  map[int]bool  // ranks that have opened the job
+	strays  []int         // that ended well without, told of as soon as another may wait for them
+	beaten  time.Time     // the last round of heartbeats
+	stopped time.Duration // how long this process did not run before it; 0: it did
+
 	noticed map[string]bool // what agents wanted the user to know
 
 	writeError chan error // a writer's first error
@@ -27,7 +32,7 @@ type state struct {
 func newState(size int) state {
 	return state{
 		exits: make([]*RankExit, size), running: size,
-		noticed: map[string]bool{}, writeError: make(chan error, 2),
+		noticed: map[string]bool{}, joined: map[int]bool{}, writeError: make(chan error, 2),
 	}
 }
 
@@ -106,15 +111,26 @@ const beats = 5
 
 // beat keeps our leases with the agents and looks at theirs with us.
 func (l *launch) beat(now time.Time) {
+	l.stopped = 0
+	l.noticePause(now)
+	l.beaten = now
 	for _, h := range l.hosts {
 		if h.ended() {
 			continue
 		}
-		if silence := now.Sub(l.began) - time.Duration(h.heard.Load()); silence > l.job.Limits.node() {
+		if silence := now.Sub(l.began) - time.Duration(h.heard.Load()); silence > l.job.Limits.node() && l.stopped == 0 {
 			l.lose(h, fmt.Errorf("nothing was heard from its agent for %v", silence.Round(time.Second)))
 			continue
 		}
 		h.conn.Send(&wire.Heartbeat{Clock: now.UnixNano()})
+	}
+}
+
+// noticePause finds out whether this process itself was stopped for so long
+// that its agents gave it up.
+func (l *launch) noticePause(now time.Time) {
+	if gap := now.Sub(l.beaten); !l.beaten.IsZero() && gap > l.job.Limits.node() {
+		l.stopped = gap
 	}
 }
 
@@ -144,6 +160,9 @@ func (l *launch) handle(m letter) {
 		l.event(Event{Kind: RankStarted, Host: h.name, Rank: m.Rank, Message: fmt.Sprintf("process %d", m.PID)})
 	case *wire.NotStarted:
 		l.notStarted(h, m)
+	case *wire.Joined:
+		l.joined[m.Rank] = true
+		l.reportStrays()
 	case *wire.Exited:
 		l.rankExited(h, m)
 	case *wire.Stopping:
@@ -220,7 +239,24 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 		l.stop(syscall.SIGTERM, l.job.Limits.grace())
 	case l.running == 0:
 		l.stop(syscall.SIGTERM, 0) // what ranks have left behind
+	case !l.joined[e.Rank] && !l.stopping:
+		l.strays = append(l.strays, e.Rank)
+		l.reportStrays()
 	}
+}
+
+// reportStrays tells ranks that have joined the job of those that never will,
+// so that they do not wait for them. Programs that do not meet at all are not
+// told of anything.
+func (l *launch) reportStrays() {
+	if len(l.joined) == 0 {
+		return
+	}
+	for _, rank := range l.strays {
+		host := l.exits[rank].Host
+		l.report(host, fmt.Sprintf("rank %d on %s ended with status 0 before it joined the others", rank, host), rank)
+	}
+	l.strays = nil
 }
 
 // exited notes a rank's end; false if that is no news.

@@ -86,9 +86,11 @@ func (a *agent) prepare(index int, app wire.App, host map[string]string) (prepar
 		if p.dir = host["HOME"]; folderExists(p.dir) != nil {
 			p.dir = "/"
 		}
-		if app.Dir != "" {
-			a.conn.Send(&wire.Notice{Text: fmt.Sprintf("there is no folder %s, so ranks start in %s", app.Dir, p.dir)})
+		missing := "there is no folder " + app.Dir
+		if app.Dir == "" {
+			missing = "the working folder of gorun is gone"
 		}
+		a.conn.Send(&wire.Notice{Text: missing + ", so ranks start in " + p.dir})
 	}
 	p.env = composeEnv(a.start, host, p.dir)
 	name := app.Args[0]

@@ -20,20 +20,24 @@ import (
 )
 
 // services is what an agent offers its ranks: the job socket, behind it the
-// member of the cluster of hosts that carries the job's values.
+// member of the cluster of hosts that carries the job's values. It is the
+// member as ranks see it.
 type services struct {
+	*gossip.Node
 	agent  *agent
-	node   *gossip.Node
 	socket string // path; "": no folder would hold one, ranks have their doors
 
 	ctx    context.Context // of the servers
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	joined map[int]bool // ranks that have opened the job
 }
 
 // startServices joins the job's cluster and opens the job socket.
 func startServices(ctx context.Context, a *agent, m *wire.Start) (*services, error) {
-	s := &services{agent: a}
+	s := &services{agent: a, joined: map[int]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	conf := &gossip.Config{
 		World: rankenv.World{
@@ -50,7 +54,7 @@ func startServices(ctx context.Context, a *agent, m *wire.Start) (*services, err
 		conf.Bind = netip.AddrPortFrom(addr, 0)
 	}
 	var err error
-	if s.node, err = gossip.Join(s.ctx, conf); err != nil {
+	if s.Node, err = gossip.Join(s.ctx, conf); err != nil {
 		s.cancel()
 		return nil, err
 	}
@@ -75,7 +79,20 @@ func (s *services) listen() {
 }
 
 func (s *services) serve(l net.Listener) {
-	s.wg.Go(func() { rendezvous.Serve(s.ctx, l, s.node) })
+	s.wg.Go(func() { rendezvous.Serve(s.ctx, l, s) })
+}
+
+// Open is what a rank's first call becomes. The launcher hears of it: a rank
+// that ends without is one that others may wait for in vain.
+func (s *services) Open(ctx context.Context, epoch, rank int) (ring []int, err error) {
+	ring, err = s.Node.Open(ctx, epoch, rank)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && !s.joined[rank] {
+		s.joined[rank] = true
+		s.agent.conn.Send(&wire.Joined{Rank: rank})
+	}
+	return ring, err
 }
 
 // door returns a rank's own way to the job, which the caller closes after the
@@ -95,7 +112,7 @@ func (s *services) path() string { return s.socket }
 // address is where the other hosts' members reach this one; "" if there are
 // none.
 func (s *services) address() string {
-	if addr := s.node.Addr(); addr.IsValid() {
+	if addr := s.Node.Addr(); addr.IsValid() {
 		return addr.String()
 	}
 	return ""
@@ -117,7 +134,7 @@ func (s *services) meet(addrs []string) error {
 		}
 		seeds = append(seeds, seed)
 	}
-	s.node.Meet(seeds...)
+	s.Node.Meet(seeds...)
 	return nil
 }
 
@@ -127,7 +144,7 @@ func (s *services) deliver(m *wire.Relay) error {
 	if s == nil {
 		return errNoServices
 	}
-	if err := s.node.Deliver(m.Node, m.Payload); err != nil {
+	if err := s.Node.Deliver(m.Node, m.Payload); err != nil {
 		s.agent.conn.Send(&wire.Notice{Text: err.Error()})
 	}
 	return nil
@@ -138,7 +155,7 @@ func (s *services) report(m *wire.Report) error {
 	if s == nil {
 		return errNoServices
 	}
-	return s.node.Report(rendezvous.Event{
+	return s.Node.Report(rendezvous.Event{
 		Time: time.Unix(0, m.Clock), Kind: rendezvous.Kind(m.Kind), Host: m.Host, Cause: m.Cause, Ranks: m.Ranks,
 	})
 }
@@ -146,7 +163,7 @@ func (s *services) report(m *wire.Report) error {
 func (s *services) close() {
 	s.cancel()
 	s.wg.Wait()
-	s.node.Close()
+	s.Node.Close()
 }
 
 // relay carries the member's messages through the launcher.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -34,10 +33,12 @@ const (
 
 	// How long it is worth trying again: until a server has restarted; until a
 	// thousand logins got through to one server that lets in three at a time;
-	// until a name has reached the resolver, as long as the context.
+	// until a name has reached the resolver, which takes seconds where machines
+	// are made for a job. A name that is mistyped never does, and its author
+	// waits.
 	refusedFor    = 3 * time.Second
 	droppedFor    = time.Minute
-	unresolvedFor = time.Duration(math.MaxInt64)
+	unresolvedFor = 10 * time.Second
 
 	// tokenTime is how long a slow login keeps others waiting.
 	tokenTime = 5 * time.Second

@@ -14,7 +14,7 @@ type Message any
 var table = []Message{
 	// agent to launcher
 	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
-	&InputTaken{}, &Exited{}, &Stopping{}, &Notice{}, &Done{},
+	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Done{},
 	// launcher to agent
 	&File{}, &FileData{}, &Start{}, &Meet{}, &Input{}, &InputEnd{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{},
@@ -138,6 +138,9 @@ type InputTaken struct {
 	Bytes  int
 	Closed bool
 }
+
+// Joined tells that a rank has opened the job, to meet others.
+type Joined struct{ Rank int }
 
 // Exited tells how a rank ended.
 type Exited struct {
