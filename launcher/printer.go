@@ -156,7 +156,6 @@ func (p *printer) run() {
 		if at := p.merger.Deadline(); !at.IsZero() && !time.Now().Before(at) {
 			p.write(p.merger.Flush(time.Now()))
 		}
-		p.settle()
 		if closed && len(items) == 0 {
 			return
 		}
@@ -191,13 +190,9 @@ func (p *printer) print(item printItem) {
 	o.Release()
 }
 
-// settle gives back all credit, when there is nothing to do for now.
-func (p *printer) settle() {
-	for h := range p.owed {
-		p.pay(h)
-	}
-}
-
+// pay gives credit back. It is not called for less than a quarter of a window:
+// what is withheld leaves the agent the rest of it, and a message for each
+// frame would cost as much as the frame.
 func (p *printer) pay(h *host) {
 	h.conn.Send(&wire.Credit{Bytes: p.owed[h]}) // an error means that the host is lost, which its reader sees
 	delete(p.owed, h)
