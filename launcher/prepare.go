@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/launcher/remote"
 	"github.com/gorun/gorun/launcher/stdio"
 )
 
@@ -37,6 +38,9 @@ func prepare(job *Job) (*launch, error) {
 		l.entries = []hostfiles.Host{thisHost()}
 	}
 	problems = append(problems, unusedFields(l.entries)...)
+	if job.Local != "never" {
+		l.entries = mergeLocal(l.entries)
+	}
 	var err error
 	if l.env, l.warnings, err = export(os.Environ(), job.Env); err != nil {
 		problems = append(problems, err)
@@ -70,6 +74,34 @@ func thisHost() hostfiles.Host {
 		name = "localhost"
 	}
 	return hostfiles.Host{Name: name}
+}
+
+// mergeLocal makes one entry of those that mean this host under several names:
+// they share its processors, and one agent. Slots are added, as those of a host
+// that is repeated; an entry without them adds one, if another has some.
+func mergeLocal(entries []hostfiles.Host) []hostfiles.Host {
+	var merged []hostfiles.Host
+	first, bare := -1, 0
+	for _, h := range entries {
+		if !remote.IsLocal(h) {
+			merged = append(merged, h)
+			continue
+		}
+		if h.Slots == 0 {
+			bare++
+		}
+		if first < 0 {
+			first = len(merged)
+			merged = append(merged, h)
+			continue
+		}
+		merged[first].Slots += h.Slots
+		merged[first].MaxSlots += h.MaxSlots
+	}
+	if first >= 0 && merged[first].Slots > 0 {
+		merged[first].Slots += bare
+	}
+	return merged
 }
 
 // unusedFields refuses what an entry asks for and nothing would act on.

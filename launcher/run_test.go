@@ -408,3 +408,13 @@ func TestALauncherThatWasStoppedBlamesNoHost(t *testing.T) {
 	l.beat(at.Add(20*time.Second + 200*time.Millisecond))
 	require.Zero(t, l.stopped)
 }
+
+func TestEntriesForThisHostAreOneHost(t *testing.T) {
+	self, err := os.Hostname()
+	require.NoError(t, err)
+	job := sh(0, `echo $GORUN_NODES $GORUN_LOCAL_SIZE $GORUN_HOST`)
+	job.Hosts = []hostfiles.Host{{Name: "localhost"}, {Name: self}, {Name: "127.0.0.1", Slots: 2}}
+	o := run(t, job)
+	require.NoError(t, o.err)
+	require.Equal(t, strings.Repeat("1 4 localhost\n", 4), o.stdout)
+}
