@@ -28,6 +28,7 @@ type seat struct {
 	engine     core.Comm
 	own        *Stream // of the first handle
 	timeout    time.Duration
+	check      bool // calls are compared
 	log        *slog.Logger
 	meeting    *meeting // where the ranks met; nil if they keep no contact there
 
@@ -42,7 +43,7 @@ type seat struct {
 
 // newComm returns the first handle on an engine's communicator.
 func newComm(engine core.Comm, kind Engine, rank, size int, conf *Config, m *meeting) *Comm {
-	s := &seat{rank: rank, size: size, name: conf.Name, kind: kind, engine: engine, timeout: conf.CloseTimeout, log: conf.Log, meeting: m}
+	s := &seat{rank: rank, size: size, name: conf.Name, kind: kind, engine: engine, timeout: conf.CloseTimeout, check: conf.Check, log: conf.Log, meeting: m}
 	s.own = &Stream{engine: engine.NewStream()}
 	s.log.Debug("communicator is ready", "comm", s.name, "rank", rank, "size", size, "engine", kind)
 	return &Comm{s: s, stream: s.own}
@@ -87,6 +88,11 @@ func (c *Comm) Done() <-chan struct{} { return c.s.engine.Failed() }
 // returns the first failure or refused call that no Wait has reported. If ctx
 // ends first, the communicator is aborted on every rank: a collective cannot be
 // taken back by one. Then the error wraps [ErrAborted] and the context's cause.
+//
+// Wait says nothing of the other ranks, which may still need what this one has
+// sent and hear of its end: a process that ends closes the communicator first.
+// Where one has just ended after a Wait, operations that complete without it
+// are reported as done, and the next call or Wait has the [*LostError].
 func (c *Comm) Wait(ctx context.Context) error { return c.wait("Wait", ctx) }
 
 func (c *Comm) wait(op string, ctx context.Context) error {
@@ -95,8 +101,14 @@ func (c *Comm) wait(op string, ctx context.Context) error {
 		return s.error(op, invalid("a handle on a nil Stream"))
 	}
 	err := s.settle(ctx, stream.engine)
-	if failure := s.failure(op); failure != nil {
-		return failure
+	given := stream.cover()
+	if failure := s.engine.Failure(); failure != nil {
+		// What all ranks have done is not undone by one that ended after it:
+		// that one is missed by the next call.
+		_, lost := failure.(*core.LostError)
+		if !given || !lost || err != nil {
+			return s.error(op, failure)
+		}
 	}
 	if err == nil {
 		err = s.report()
@@ -141,6 +153,9 @@ func (c *Comm) Finalize(ctx context.Context) error {
 // Close finalizes, for Config.CloseTimeout at most, then frees the communicator
 // and closes all handles; one that has failed it just frees. It may be
 // repeated. Buffers and streams are left alone.
+//
+// Every rank must close before its process ends, since one that ends without
+// is lost to the others. Mind that os.Exit and log.Fatal run no deferred Close.
 func (c *Comm) Close() error {
 	s := c.s
 	s.closing.Do(func() {
@@ -169,9 +184,11 @@ func (s *seat) finalize(ctx context.Context) error {
 	s.mu.Unlock()
 	last := s.engine.NewStream()
 	s.engine.Submit(last, core.Call{Kind: core.Barrier, Type: core.Uint8})
-	s.settle(ctx, last)
-	if err := s.failure("Finalize"); err != nil {
-		return err
+	err := s.settle(ctx, last)
+	if failure := s.engine.Failure(); failure != nil {
+		if _, lost := failure.(*core.LostError); !lost || err != nil {
+			return s.error("Finalize", failure)
+		}
 	}
 	s.engine.Leave()
 	s.engine.Fail(core.ErrClosed, false)
@@ -241,6 +258,7 @@ func (c *Comm) admit(op string) (*seat, error) {
 
 // enqueue submits an admitted call, or records it in the handle's group.
 func (c *Comm) enqueue(call core.Call) {
+	c.stream.give()
 	if c.group != nil {
 		c.group.record(core.Work{On: c.stream.engine, Call: call})
 		return
@@ -262,7 +280,18 @@ func (s *seat) error(op string, err error) error {
 		return e
 	}
 	result, err := translate(err)
-	return &Error{Op: op, Comm: s.name, Rank: s.rank, Size: s.size, Result: result, Err: err}
+	return &Error{Op: op, Comm: s.name, Rank: s.rank, Size: s.size, Result: result, Hint: s.hint(err), Err: err}
+}
+
+// hint returns what to try where ranks that made different calls are one
+// possible reason of err: they wait for each other, or one ends early.
+func (s *seat) hint(err error) string {
+	_, lost := errors.AsType[*LostError](err)
+	_, stall := errors.AsType[*StallError](err)
+	if s.check || !lost && !stall && !errors.Is(err, errCloseTimeout) {
+		return ""
+	}
+	return "if the ranks may have made different calls, set Config.Check to find out"
 }
 
 // refuse makes the communicator refuse what follows until a Wait has reported

@@ -27,8 +27,8 @@ type Config struct {
 	// CloseTimeout is how long Close waits for the other ranks. 0: 30 s.
 	CloseTimeout time.Duration
 	// Check compares each call with the other ranks' before it runs: those that
-	// differ get a *MismatchError and do not hang. That makes each call as slow
-	// as two.
+	// differ get a *MismatchError. Without it they hang, end as lost ranks, or
+	// give wrong elements without an error. It makes each call as slow as two.
 	Check bool
 	// Deterministic keeps the ring in the order of ranks, so that results
 	// depend, to the bit, on Size and the calls alone. By default ranks of one

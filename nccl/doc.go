@@ -50,6 +50,16 @@
 // [LossWatcher] or [Aborter] does too. So no Wait hangs because another rank is
 // gone. One that merely does not come is found by [Config.Deadline].
 //
+// Every rank must Close, or at least Finalize, before its process ends: a
+// process that ends in between is lost to the others, whatever its exit status.
+// An operation that has all it needs from a lost rank still completes; what
+// comes after it does not.
+//
+// Ranks that make different calls, or the same with other counts or types, are
+// not noticed as such unless [Config.Check] is set. They read each other's
+// bytes as what they are not: elements may be wrong without an error, and a
+// stall or loss may be reported in place of the reason.
+//
 // # Goroutines
 //
 // Everything may be used from any goroutine, and ranks must enqueue in the same

@@ -14,7 +14,9 @@ import (
 
 // Init makes the communicator of all ranks of the job. Collective: it blocks
 // until every rank has called it, a rank is lost, or ctx ends; after that ctx
-// does not matter. The caller closes the Comm.
+// does not matter. That a rank is lost it hears from a Bootstrap that is a
+// [LossWatcher], as the job's own is, also of one that has never come: it fails
+// with a [*LostError]. The caller closes the Comm.
 func Init(ctx context.Context, conf *Config) (*Comm, error) {
 	full, err := conf.complete()
 	if err != nil {
@@ -90,6 +92,9 @@ func (p *party) form(ctx context.Context, meet func(context.Context) (*host.Comm
 	stop()
 	if err != nil {
 		return nil, p.fail(err, cause)
+	}
+	if lost, ok := errors.AsType[*core.LostError](context.Cause(ctx)); ok {
+		engine.Fail(lost, true) // it was told as the ranks met, and may not be told again
 	}
 	var m *meeting
 	if p.bootstrap != nil {

@@ -159,17 +159,78 @@ func (w watcher) Lost(ctx context.Context) ([]int, error) {
 	}
 }
 
-func TestLossBeforeAndAfterInit(t *testing.T) {
-	jobs := local(t, 2)
-	w := watcher{loopback{jobs[0]}, make(chan []int, 1)}
-	w.lost <- []int{1}
-	_, err := nccl.Init(t.Context(), &nccl.Config{Bootstrap: w})
+// asker is a watcher that says when it is asked for a key.
+type asker struct {
+	watcher
+	asked chan struct{}
+}
+
+func (a asker) Get(ctx context.Context, key string) ([]byte, error) {
+	close(a.asked)
+	return a.watcher.Get(ctx, key)
+}
+
+func watch(job *rendezvous.Job) watcher { return watcher{loopback{job}, make(chan []int, 1)} }
+
+func requireLost(t *testing.T, rank int, err error) {
+	t.Helper()
 	lost, ok := errors.AsType[*nccl.LostError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, []int{1}, lost.Ranks)
+	require.Equal(t, []int{rank}, lost.Ranks)
+}
 
-	jobs = local(t, 2)
-	w = watcher{loopback{jobs[0]}, make(chan []int, 1)}
+// A rank that ends without a call of Init is heard of by those who wait for it,
+// wherever they wait.
+func TestInitEndsWithALoss(t *testing.T) {
+	t.Run("before it begins", func(t *testing.T) {
+		w := watch(local(t, 2)[0])
+		w.lost <- []int{1}
+		_, err := nccl.Init(t.Context(), &nccl.Config{Bootstrap: w})
+		requireLost(t, 1, err)
+	})
+	t.Run("rank 0 waits for connections", func(t *testing.T) {
+		jobs := local(t, 2)
+		w := watch(jobs[0])
+		go func() {
+			jobs[1].Get(t.Context(), "nccl/world/id") // rank 0 is listening
+			w.lost <- []int{1}
+		}()
+		_, err := nccl.Init(t.Context(), &nccl.Config{Bootstrap: w})
+		requireLost(t, 1, err)
+	})
+	t.Run("rank 1 waits for the id of rank 0", func(t *testing.T) {
+		a := asker{watch(local(t, 2)[1]), make(chan struct{})}
+		go func() {
+			<-a.asked
+			a.lost <- []int{0}
+		}()
+		_, err := nccl.Init(t.Context(), &nccl.Config{Bootstrap: a})
+		requireLost(t, 0, err)
+	})
+	t.Run("ranks 0 and 1 wait for rank 2", func(t *testing.T) {
+		jobs := local(t, 3)
+		zero, one := watch(jobs[0]), asker{watch(jobs[1]), make(chan struct{})}
+		go func() {
+			<-one.asked
+			jobs[2].Get(t.Context(), "nccl/world/id")
+			zero.lost <- []int{2}
+			one.lost <- []int{2}
+		}()
+		var errs [2]error
+		var wg sync.WaitGroup
+		wg.Go(func() { _, errs[0] = nccl.Init(t.Context(), &nccl.Config{Bootstrap: zero}) })
+		wg.Go(func() { _, errs[1] = nccl.Init(t.Context(), &nccl.Config{Bootstrap: one}) })
+		wg.Wait()
+		for _, err := range errs {
+			requireLost(t, 2, err)
+		}
+	})
+}
+
+// lossy makes a communicator of two ranks, the first of which can be told of losses.
+func lossy(t *testing.T) (watcher, nccl.Comms) {
+	jobs := local(t, 2)
+	w := watch(jobs[0])
 	comms, err := initJobs(t.Context(), func(j *rendezvous.Job) *nccl.Config {
 		if j.Rank() == 0 {
 			return &nccl.Config{Bootstrap: w}
@@ -177,15 +238,38 @@ func TestLossBeforeAndAfterInit(t *testing.T) {
 		return overJob(j)
 	}, jobs)
 	require.NoError(t, err)
-	defer comms.Close()
+	t.Cleanup(func() { comms.Close() })
+	return w, comms
+}
+
+func TestALossAfterInitIsPassedOn(t *testing.T) {
+	w, comms := lossy(t)
 	w.lost <- []int{1}
-	for _, c := range comms { // rank 0 passes it on
+	for _, c := range comms {
 		<-c.Done()
-		lost, ok := errors.AsType[*nccl.LostError](c.Err())
-		require.True(t, ok, "%v", c.Err())
-		require.Equal(t, []int{1}, lost.Ranks)
-		require.NotEmpty(t, lost.Hosts)
+		requireLost(t, 1, c.Err())
+		require.ErrorContains(t, c.Err(), " on ", "where it was")
+		require.ErrorContains(t, c.Err(), "set Config.Check")
 	}
+}
+
+// What is done stays done: the loss is the next call's.
+func TestWaitReportsWhatWasDoneBeforeALoss(t *testing.T) {
+	w, comms := lossy(t)
+	x := [2][]int32{{1}, {2}}
+	for i, c := range comms {
+		require.NoError(t, nccl.AllReduce(c, nccl.Of(x[i]), nccl.Of(x[i]), nccl.Sum))
+	}
+	var done nccl.Event
+	c := comms[0]
+	require.NoError(t, c.Stream().Record(&done))
+	require.NoError(t, done.Wait(t.Context()))
+	w.lost <- []int{1}
+	<-c.Done()
+	require.NoError(t, c.Wait(t.Context()))
+	require.Equal(t, []int32{3}, x[0])
+	requireLost(t, 1, nccl.AllReduce(c, nccl.Of(x[0]), nccl.Of(x[0]), nccl.Sum))
+	requireLost(t, 1, c.Wait(t.Context()))
 }
 
 func TestEngineIsChosen(t *testing.T) {

@@ -19,6 +19,23 @@ type Stream struct {
 	mu      sync.Mutex
 	refused error // of a call, until a Wait reports it
 	closed  bool
+	given   bool // operations that no Wait of a Comm has covered
+}
+
+// give notes that the Stream is given an operation.
+func (s *Stream) give() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.given = true
+}
+
+// cover notes that all operations are covered by a Wait, and reports whether there were any.
+func (s *Stream) cover() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	given := s.given
+	s.given = false
+	return given
 }
 
 // After makes what comes next start when all that the others were given so far is done.
@@ -93,6 +110,8 @@ func (s *Stream) Wait(ctx context.Context) error {
 	err := s.engine.Wait(ctx)
 	if err == nil {
 		err = s.report()
+	} else if ctx.Err() == nil {
+		s.cover() // what failed is reported here, and not done
 	}
 	return wrap("Stream.Wait", err)
 }

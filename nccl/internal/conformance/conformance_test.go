@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -113,6 +114,17 @@ func TestAStoppedRankIsNamedByTheDeadline(t *testing.T) {
 	}
 	require.NoError(t, ranks[victim].cmd.Process.Kill())
 	ranks[victim].wait()
+}
+
+// A process that ends after its Wait without a Close takes nothing back from
+// the others: each of them was told of its result, and none of a loss.
+func TestRanksThatDoNotClose(t *testing.T) {
+	for run := range 10 {
+		ranks := start(t, 4, 1, "end "+strconv.Itoa([]int{10, 100_000}[run%2]))
+		for rank, r := range ranks {
+			require.NoError(t, r.wait(), "rank %d", rank)
+		}
+	}
 }
 
 // rank is a process of a test.
@@ -225,7 +237,22 @@ func beRank(what string) error {
 	case "stall":
 		return stall(ctx, rank, next)
 	}
+	if count, err := strconv.Atoi(strings.TrimPrefix(what, "end ")); err == nil {
+		return end(ctx, count, next)
+	}
 	return fmt.Errorf("no test %q", what)
+}
+
+// end is a rank that ends as soon as its part of an all-reduce of count
+// elements is done.
+func end(ctx context.Context, count int, next func(*nccl.Config) (*nccl.Comm, error)) error {
+	c, err := next(nil)
+	if err != nil {
+		return err
+	}
+	x := make([]float32, count)
+	nccl.AllReduce(c, nccl.Of(x), nccl.Of(x), nccl.Sum)
+	return c.Wait(ctx)
 }
 
 // lose is a rank of a communicator that rank 2 never does anything in. It wants

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -38,6 +39,10 @@ type Comm struct {
 	running bool      // the machine is in use
 	closed  bool
 	failure error
+	over    bool        // calls end with the failure; false meanwhile they drain
+	drainer *time.Timer // ends the draining; nil before a loss
+
+	draining sync.WaitGroup // what drainer runs
 }
 
 // newComm returns the Comm at one seat of a ring. It needs its control before
@@ -64,8 +69,12 @@ func newComm(ring sched.Ring, port fabric.Port, conf Config) *Comm {
 func (c *Comm) NewStream() core.Stream { return newStream() }
 
 // Alloc returns size bytes of the Go heap, zeroed again when they are freed:
-// who kept a slice of them sees nothing of others.
+// who kept a slice of them sees nothing of others. More than the host has is
+// refused: asked for it, the Go runtime would end the process.
 func (c *Comm) Alloc(size int) (*core.Memory, error) {
+	if limit := memoryLimit(); uint64(size) > limit {
+		return nil, fmt.Errorf("%d bytes are more than the %d of this host", size, limit)
+	}
 	bytes := make([]byte, size)
 	return core.NewMemory(bytes, func() { clear(bytes) }), nil
 }
@@ -112,7 +121,7 @@ const (
 // if block is set.
 func (c *Comm) run(s *stream, seq uint64, call core.Call, block bool) (state, error) {
 	c.mu.Lock()
-	if c.failure != nil {
+	if c.over {
 		defer c.mu.Unlock()
 		call.Release()
 		return ended, c.failure
@@ -213,8 +222,10 @@ func (c *Comm) pass() *stream {
 	return c.streams[0]
 }
 
-// broken waits for the reason why a link broke, and blames the neighbours if none comes.
+// broken waits for the reason why a link broke, and blames the neighbours if
+// none comes. The call that needs the link cannot end well.
 func (c *Comm) broken() {
+	defer c.giveUp()
 	grace := time.NewTimer(brokenGrace)
 	defer grace.Stop()
 	select {
@@ -228,23 +239,27 @@ func (c *Comm) broken() {
 }
 
 // Fail ends the communicator here, and on the other ranks if spread is set.
+// Calls in flight when a loss is told drain; a second failure that is none ends
+// that.
 func (c *Comm) Fail(reason error, spread bool) {
 	reason = c.conf.locate(reason)
 	c.mu.Lock()
-	if c.failure != nil {
-		c.mu.Unlock()
-		return
+	first := c.failure == nil
+	if first {
+		c.failure = reason
+		close(c.failed)
 	}
-	c.failure = reason
-	close(c.failed)
-	streams := slices.Clone(c.streams)
+	var streams []*stream
+	switch {
+	case !isLoss(reason):
+		streams = c.end()
+	case first:
+		c.drain()
+	}
 	c.mu.Unlock()
 
-	c.machine.port.Wake()
-	for _, s := range streams {
-		s.poke()
-	}
-	if spread {
+	c.rouse(streams)
+	if first && spread {
 		c.control.Spread(reason)
 	}
 }
@@ -284,6 +299,7 @@ func (c *Comm) Close() error {
 		return nil
 	}
 	c.watch.stop()
+	c.stopDraining()
 	c.control.Close()
 	return c.machine.port.Close()
 }

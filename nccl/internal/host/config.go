@@ -13,6 +13,8 @@ type Config struct {
 	Check    bool          // compare every call with the other ranks' before it runs
 	RankRing bool          // the ring is in the order of ranks, not grouped by host
 
+	patience time.Duration // how long calls may drain after a loss; 0: drainTime
+
 	hosts []string // by rank, as Join has learned; nil inside one process
 }
 

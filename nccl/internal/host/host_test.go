@@ -200,6 +200,68 @@ func TestLossesNameHosts(t *testing.T) {
 	}
 }
 
+// A rank that ends after its part of a call, without a goodbye, fails nobody
+// who has no more to get from it.
+func TestACallCompletesAfterALoss(t *testing.T) {
+	comms := join(t, []string{"a", "a", "a"}, Config{patience: time.Hour})
+	defer closeAll(comms)
+	x := [3][]float32{noise(0, 1000), make([]float32, 1000), make([]float32, 1000)}
+	broadcast := func(rank int) core.Call {
+		return core.Call{Kind: core.Broadcast, Type: core.Float32, Count: 1000, Dst: bytesOf(x[rank]), Src: bytesOf(x[rank])}
+	}
+	require.NoError(t, onEach(comms[:1], broadcast))
+	require.NoError(t, comms[0].Close())
+	for _, c := range comms[1:] {
+		<-c.Failed()
+		lost, ok := errors.AsType[*core.LostError](c.Failure())
+		require.True(t, ok, "%v", c.Failure())
+		require.Equal(t, []int{0}, lost.Ranks)
+	}
+	require.NoError(t, onEach(comms[1:], func(i int) core.Call { return broadcast(i + 1) }))
+	require.Equal(t, [3][]float32{x[0], x[0], x[0]}, x)
+}
+
+// A call that needs the lost rank fails as soon as the link says so, however
+// long others might be waited for.
+func TestACallThatNeedsALostRankFails(t *testing.T) {
+	comms := join(t, []string{"a", "a"}, Config{patience: time.Hour})
+	defer closeAll(comms)
+	require.NoError(t, comms[0].Close())
+	<-comms[1].Failed()
+	lost, ok := errors.AsType[*core.LostError](onEach(comms[1:], func(int) core.Call { return core.Call{Kind: core.Barrier} }))
+	require.True(t, ok)
+	require.Equal(t, []int{0}, lost.Ranks)
+}
+
+// A rank may go without a word on any link: then waiting has an end too, of its
+// own or by an abort.
+func TestDrainingEnds(t *testing.T) {
+	for name, stop := range map[string]func(c *Comm){
+		"in time":     nil,
+		"by an abort": func(c *Comm) { c.Fail(&core.AbortedError{}, false) },
+		"by Close":    func(c *Comm) { c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			patience := time.Millisecond
+			if stop != nil {
+				patience = time.Hour
+			}
+			comms := Local(3, Config{patience: patience})
+			defer closeAll(comms)
+			c := comms[0]
+			s := c.NewStream()
+			c.Submit(s, core.Call{Kind: core.Barrier})
+			c.Fail(&core.LostError{Ranks: []int{2}}, false)
+			if stop != nil {
+				stop(c)
+			}
+			lost, ok := errors.AsType[*core.LostError](s.Wait(t.Context()))
+			require.True(t, ok, "the first failure is what ended it")
+			require.Equal(t, []int{2}, lost.Ranks)
+		})
+	}
+}
+
 // A call runs after those before it, on whichever stream they are.
 func TestCallsKeepTheirOrderAcrossStreams(t *testing.T) {
 	comms := Local(2, Config{})
