@@ -23,7 +23,8 @@ type Buffer[T Element] struct {
 }
 
 // Make allocates n zeros where c's engine is fastest. On the host engine that
-// is Go's heap. The caller closes the Buffer.
+// is Go's heap. More than the host has is refused, with [ErrInvalid]. The
+// caller closes the Buffer.
 func Make[T Element](c *Comm, n int) (Buffer[T], error) {
 	s, err := c.usable("Make")
 	if err != nil {
@@ -35,7 +36,7 @@ func Make[T Element](c *Comm, n int) (Buffer[T], error) {
 	}
 	mem, err := s.engine.Alloc(n * size)
 	if err != nil {
-		return Buffer[T]{}, s.error("Make", err)
+		return Buffer[T]{}, s.error("Make", invalid("%d elements: %v", n, err))
 	}
 	return Buffer[T]{x: elements[T](mem.Bytes), mem: mem, whole: true}, nil
 }

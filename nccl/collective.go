@@ -12,9 +12,13 @@ import (
 // communicator refuse what follows until a Wait has reported it. In place means
 // that dst is src, or that the shorter is this rank's part of the longer; any
 // other overlap is refused.
+//
+// What one rank cannot see is not refused: that ranks differ in the operation,
+// the type, the count, op or root. Config.Check finds it.
 
 // AllReduce reduces all ranks' src, element by element, into every dst. All
-// have the same length.
+// have the same length and type on every rank; [Config.Check] finds those that
+// differ, which else give wrong elements, hang, or end as a loss.
 func AllReduce[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 	const name = "AllReduce"
 	s, err := c.admit(name)
@@ -24,7 +28,7 @@ func AllReduce[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 	r, ok := reduction(op)
 	switch {
 	case !ok:
-		return s.refuse(name, invalid("op %v is none of sum, prod, max, min, avg", op))
+		return s.refuse(name, noReduction(op))
 	case len(dst.x) != len(src.x):
 		return s.refuse(name, invalid("dst has %d elements and src %d, want equal lengths", len(dst.x), len(src.x)))
 	case !apart(dst.x, src.x, 0):
@@ -34,7 +38,8 @@ func AllReduce[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 }
 
 // Broadcast copies root's src to every dst. All have the same length; the other
-// ranks' src may be the zero Buffer.
+// ranks' src may be the zero Buffer. Length, type and root are the same on
+// every rank; [Config.Check] finds those that differ.
 func Broadcast[T Element](c *Comm, dst, src Buffer[T], root int) error {
 	const name = "Broadcast"
 	s, err := c.admit(name)
@@ -53,7 +58,8 @@ func Broadcast[T Element](c *Comm, dst, src Buffer[T], root int) error {
 }
 
 // AllGather puts rank p's src into part p of every dst, which has Size times
-// the length of src.
+// the length of src. Length and type are the same on every rank;
+// [Config.Check] finds those that differ.
 func AllGather[T Element](c *Comm, dst, src Buffer[T]) error {
 	const name = "AllGather"
 	s, err := c.admit(name)
@@ -70,7 +76,9 @@ func AllGather[T Element](c *Comm, dst, src Buffer[T]) error {
 }
 
 // ReduceScatter reduces all ranks' src, element by element, and leaves part p
-// of the result in rank p's dst. Src has Size times the length of dst.
+// of the result in rank p's dst. Src has Size times the length of dst. Length,
+// type and op are the same on every rank; [Config.Check] finds those that
+// differ.
 func ReduceScatter[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 	const name = "ReduceScatter"
 	s, err := c.admit(name)
@@ -80,7 +88,7 @@ func ReduceScatter[T Element](c *Comm, dst, src Buffer[T], op Op) error {
 	r, ok := reduction(op)
 	switch {
 	case !ok:
-		return s.refuse(name, invalid("op %v is none of sum, prod, max, min, avg", op))
+		return s.refuse(name, noReduction(op))
 	case len(src.x) != s.size*len(dst.x):
 		return s.refuse(name, invalid("src has %d elements, want %d times the %d of dst", len(src.x), s.size, len(dst.x)))
 	case !apart(src.x, dst.x, s.rank*len(dst.x)):

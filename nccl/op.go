@@ -1,6 +1,10 @@
 package nccl
 
-import "github.com/gorun/gorun/nccl/internal/core"
+import (
+	"fmt"
+
+	"github.com/gorun/gorun/nccl/internal/core"
+)
 
 // Op is how elements are reduced. It is a value; there is nothing to free.
 type Op interface{ reduction() core.Op }
@@ -30,7 +34,12 @@ func (o BuiltinOp) reduction() core.Op {
 const noOp core.Op = 255
 
 // String returns the name in lower case.
-func (o BuiltinOp) String() string { return core.Op(o).String() }
+func (o BuiltinOp) String() string {
+	if o < Sum || o > Avg {
+		return fmt.Sprintf("op %d", int(o))
+	}
+	return core.Op(o).String()
+}
 
 // reduction returns op's core form; ok is false if it has none.
 func reduction(op Op) (r core.Op, ok bool) {
@@ -39,4 +48,12 @@ func reduction(op Op) (r core.Op, ok bool) {
 	}
 	r = op.reduction()
 	return r, r != noOp
+}
+
+// noReduction returns the error of an op that has no core form.
+func noReduction(op Op) error {
+	if op == nil {
+		return invalid("op is nil, want one of sum, prod, max, min, avg")
+	}
+	return invalid("%v is none of sum, prod, max, min, avg", op)
 }

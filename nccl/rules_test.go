@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,8 +28,9 @@ func TestCallsAreRefused(t *testing.T) {
 	}{
 		{"lengths", func(c *nccl.Comm) error { return nccl.AllReduce(c, of(0, 2), of(3, 6), nccl.Sum) }, "dst has 2 elements and src 3"},
 		{"overlap", func(c *nccl.Comm) error { return nccl.AllReduce(c, of(0, 4), of(2, 6), nccl.Sum) }, "overlap"},
-		{"no op", func(c *nccl.Comm) error { return nccl.AllReduce(c, of(0, 1), of(0, 1), nil) }, "op"},
-		{"unknown op", func(c *nccl.Comm) error { return nccl.ReduceScatter(c, of(0, 1), of(3, 6), nccl.BuiltinOp(9)) }, "op"},
+		{"no op", func(c *nccl.Comm) error { return nccl.AllReduce(c, of(0, 1), of(0, 1), nil) }, ": op is nil, want one of sum, prod, max, min, avg"},
+		{"unknown op", func(c *nccl.Comm) error { return nccl.ReduceScatter(c, of(0, 1), of(3, 6), nccl.BuiltinOp(9)) }, ": op 9 is none of sum, prod, max, min, avg"},
+		{"op beyond a byte", func(c *nccl.Comm) error { return nccl.AllReduce(c, of(0, 1), of(0, 1), nccl.BuiltinOp(256)) }, ": op 256 is none of"},
 		{"gather lengths", func(c *nccl.Comm) error { return nccl.AllGather(c, of(0, 6), of(6, 9)) }, "want 3 times the 3"},
 		{"another rank's part", func(c *nccl.Comm) error { return nccl.AllGather(c, of(0, 6), of(0, 2)) }, "not its part 1"},
 		{"scatter lengths", func(c *nccl.Comm) error { return nccl.ReduceScatter(c, of(0, 2), of(3, 6), nccl.Sum) }, "want 3 times the 2"},
@@ -198,6 +200,7 @@ func TestDeadlineNamesWhoDidNotCome(t *testing.T) {
 		require.True(t, ok, "%v", c.Err())
 		require.Equal(t, nccl.StallError{Op: "AllReduce", Seq: 1, Missing: []int{1}}, *s)
 		require.ErrorIs(t, c.Wait(t.Context()), nccl.Timeout)
+		require.ErrorContains(t, c.Err(), "set Config.Check")
 	}
 }
 
@@ -206,6 +209,7 @@ func TestCloseGivesUpOnOthers(t *testing.T) {
 	err := comms[0].Close()
 	require.ErrorIs(t, err, nccl.ErrAborted)
 	require.ErrorContains(t, err, "did not close in time")
+	require.ErrorContains(t, err, "set Config.Check")
 	<-comms[1].Done()
 	require.ErrorIs(t, comms[1].Err(), nccl.ErrAborted)
 	require.NoError(t, comms[1].Close(), "a failed communicator is freed")
@@ -244,6 +248,13 @@ func TestBuffers(t *testing.T) {
 	require.Panics(t, func() { b.Slice(3, 2) })
 	_, err = nccl.Make[float64](c, -1)
 	require.ErrorIs(t, err, nccl.ErrInvalid)
+	for _, n := range []int{1 << 45, 1 << 50, 1 << 55, math.MaxInt / 8, math.MaxInt/8 + 1, math.MaxInt} {
+		_, err = nccl.Make[float64](c, n)
+		require.ErrorIs(t, err, nccl.ErrInvalid, "%d", n)
+		_, err = nccl.MakeHost[int8](c, n)
+		require.ErrorIs(t, err, nccl.ErrInvalid, "%d", n)
+	}
+	require.NoError(t, c.Err())
 	require.NoError(t, wide.Close(), "a Cast is the whole buffer")
 	require.Equal(t, uint8(0), b.Host()[8])
 	require.NoError(t, nccl.Of([]int8{1}).Close())
