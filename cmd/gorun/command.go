@@ -99,7 +99,7 @@ func (c *command) check() error {
 			"give the hosts in the file or in the list")
 	case len(c.job.Files) > 0 && !c.job.Stage:
 		return refusal("--stage-file: expected --stage beside it, since files go where the program goes",
-			c.withFlags("--stage"))
+			commandLine(withFlag(c.argv, "stage")))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (c *command) flags() (flags []cli.Flag) {
 	}
 	job := &c.job
 	group("Size and hosts", []*cli.GenericFlag{
-		{Name: "np", Aliases: []string{"n"}, Usage: "world size; absent: the sum of the slots, with no hosts one rank",
+		{Name: "np", Aliases: []string{"n"}, Usage: "world size; absent: the sum of the slots, without hosts 1",
 			Value: &value{c, "N", number(&job.Apps[0].Ranks, 1, maxRanks, "of ranks", "4")}},
 		{Name: "N", Aliases: []string{"ppn", "npernode", "nproc-per-node"}, Usage: "ranks on each host (srun's -N means nodes)",
 			Value: &value{c, "N", func(s string) error {
@@ -51,7 +51,7 @@ func (c *command) flags() (flags []cli.Flag) {
 				}
 				return path(&c.hostfile, "hosts")(s)
 			}}},
-		{Name: "H", Aliases: []string{"host", "hosts"}, Usage: "hosts: a:2,b[01-04]:8,[::1]:2,user@c",
+		{Name: "H", Aliases: []string{"host", "hosts"}, Usage: "hosts: a:2,b[01-04]:8,[::1]:2,user@c; :N are the slots",
 			Value: &value{c, "LIST", func(s string) error {
 				if s == "" || s[0] == '-' {
 					return &valueError{"a list of hosts", "a:2,b:2"}
@@ -88,7 +88,7 @@ func (c *command) flags() (flags []cli.Flag) {
 			}}},
 	})
 	group("Streams", []*cli.GenericFlag{
-		{Name: "l", Aliases: []string{"tag-output", "prepend-rank"}, Usage: `put "host:rank| " before every line`,
+		{Name: "l", Aliases: []string{"tag-output", "prepend-rank"}, Usage: `put "host:rank| " before every line, "... " where one over 64 KiB goes on`,
 			Value: c.toggle(func() { job.Streams.Tag = "{host}:{rank}| " })},
 	})
 	group("Control", []*cli.GenericFlag{

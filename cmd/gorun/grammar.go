@@ -49,6 +49,12 @@ func (g grammar) lookup(name string) *form {
 	return &g[i]
 }
 
+// isFlag reports whether word is a flag, with a value joined to it or not.
+func (g grammar) isFlag(word string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
+	return word != name && word[0] == '-' && g.lookup(name) != nil
+}
+
 // A setting is one flag as it was written.
 type setting struct {
 	form   *form
@@ -57,6 +63,7 @@ type setting struct {
 	values []string
 	joined bool     // written as -np=4, so that the value is not a word of its own
 	ours   []string // the same in our form
+	bare   bool     // the value was left out: what stands there is the next flag, or the program
 }
 
 // words is how many words of argv the setting takes.
@@ -105,6 +112,7 @@ func (g grammar) split(argv []string) (settings []setting, program []string, err
 				"gorun help lists the flags and their values")
 		default:
 			s.values = argv[i+1 : i+1+arity]
+			s.bare = arity == 1 && (g.isFlag(s.values[0]) || i+2 == len(argv) && strings.Contains(s.values[0], "/"))
 		}
 		if s.ours, err = s.form.ours(s.values); err != nil {
 			return nil, nil, refusedValue(argv, s, err)
@@ -116,6 +124,11 @@ func (g grammar) split(argv []string) (settings []setting, program []string, err
 	// command line means the same once several programs are built.
 	if end := slices.Index(program, ":"); end >= 0 {
 		begin := len(argv) - len(program)
+		if end == 0 {
+			return nil, nil, refusal(`expected a program, found ":"`,
+				commandLine(append(slices.Clone(argv[:begin]), "./train")),
+				"for a program of that name: "+commandLine(replaced(argv, begin, 0, "--")))
+		}
 		return nil, nil, refusal(`several programs (":") are not built yet`,
 			"one program: "+commandLine(argv[:begin+end]),
 			`to hand ":" to the program: `+commandLine(replaced(argv, begin, 0, "--")))

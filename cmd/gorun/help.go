@@ -25,7 +25,9 @@ usage: gorun [flags] program [args…]       (also: gorun run …)
   gorun -H a:2,b:2 --display-map ./train   two hosts, and where the ranks go
 
 The first word that is not a flag is the program, and all behind it is the
-program's. One dash or two make no difference, -np 4 or -np=4 neither.
+program's. One dash or two make no difference, -np 4 or -np=4 neither. A host
+whose slots are not declared has one for each CPU that ranks may use there:
+gorun -H localhost hostname starts as many, unless -np says otherwise.
 {{$group := ""}}{{range .VisibleFlags}}{{if ne .Category $group}}{{$group = .Category}}
 {{$group}}:
 {{end}}{{.}}

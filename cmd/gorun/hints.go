@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher"
-	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/launcher/remote"
 )
 
@@ -36,53 +35,15 @@ func (c *command) hints(err error) []string {
 		return c.hostKeyHints(key)
 	}
 	if _, ok := errors.AsType[*remote.AuthError](err); ok {
-		return []string{"ssh-add " + filepath.Join("~", ".ssh", "id_ed25519"), c.withFlags("-i", "KEY")}
+		return []string{"ssh-add " + filepath.Join("~", ".ssh", "id_ed25519"), commandLine(withFlag(c.argv, "i", "KEY"))}
 	}
 	if host, ok := errors.AsType[*launcher.HostError](err); ok {
 		return c.hostHints(host)
 	}
 	if plan, ok := errors.AsType[*launcher.PlanError](err); ok {
-		return c.planHints(plan)
+		return slices.Concat(pathHints(err), c.planHints(plan))
 	}
-	return nil
-}
-
-// withFlags returns the command with more flags.
-func (c *command) withFlags(flags ...string) string {
-	return commandLine(append(flags, c.argv...))
-}
-
-// withProgram returns the command with another name of the program.
-func (c *command) withProgram(program string) string {
-	return commandLine(replaced(c.argv, len(c.argv)-len(c.job.Apps[0].Args), 1, program))
-}
-
-// startHints tells how to name a program that was not found, or how to make a
-// program of a file. What lies here under that name tells most.
-func (c *command) startHints(e *launcher.StartError) (hints []string) {
-	if e.Hint != "" {
-		hints = strings.Split(e.Hint, "\n")
-	}
-	app := c.job.Apps[0]
-	if app.Dir != "" && e.Program == app.Dir {
-		return append(hints, fmt.Sprintf("on %s: mkdir -p %s", e.Host, quoted(app.Dir)))
-	}
-	program := app.Args[0]
-	info, err := os.Stat(filepath.Join(app.Dir, program))
-	here := err == nil && info.Mode().IsRegular()
-	switch bare := !strings.ContainsRune(program, filepath.Separator); {
-	case e.Missing && bare && here:
-		hints = append(hints, c.withProgram("./"+program))
-	case e.Missing && here && len(c.job.Hosts) > 0 && !c.job.Stage:
-		hints = append(hints, "the file is here; to copy it to the hosts: "+c.withFlags("--stage"))
-	case e.Missing && bare && len(hints) == 0:
-		hints = append(hints, "where ranks look: gorun sh -c 'echo $PATH'")
-	case e.Missing && len(hints) == 0:
-		hints = append(hints, "where ranks start: gorun pwd; elsewhere: "+c.withFlags("-wd", "DIR"))
-	case !e.Missing && here && info.Mode()&0o111 == 0:
-		hints = append(hints, "chmod +x "+quoted(program))
-	}
-	return hints
+	return pathHints(err)
 }
 
 // hostKeyHints tells how to come to trust a host, which is the user's to
@@ -94,7 +55,7 @@ func (c *command) hostKeyHints(e *remote.HostKeyError) []string {
 	case e.Line != 0:
 		return []string{fmt.Sprintf("if the new key is right: sed -i %dd %s", e.Line, quoted(e.File))}
 	}
-	return []string{"if the fingerprint is right: " + c.withFlags("--accept-new-host-keys")}
+	return []string{"if the fingerprint is right: " + commandLine(withFlag(c.argv, "accept-new-host-keys"))}
 }
 
 // hostHints tells how to look closer at a host that was not reached: with ssh,
@@ -125,21 +86,4 @@ func (c *command) hostHints(e *launcher.HostError) []string {
 	flag("-i", cmp.Or(entry.Key, c.job.SSH.Key))
 	flag("-F", c.job.SSH.Config)
 	return []string{strings.Join(append(login, quoted(entry.Name), "true"), " ")}
-}
-
-// planHints offers to share slots where that is all that is in the way.
-func (c *command) planHints(e *launcher.PlanError) []string {
-	hosts := make([]placement.Host, len(c.job.Hosts))
-	for i, h := range c.job.Hosts {
-		hosts[i] = placement.Host{Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots}
-	}
-	policy := c.job.Placement
-	if placement.Check(c.job.Apps[0].Ranks, hosts, policy) == nil {
-		return nil // it is something else
-	}
-	policy.Oversubscribe = true
-	if len(e.Problems) == 1 && placement.Check(c.job.Apps[0].Ranks, hosts, policy) == nil {
-		return []string{"to let ranks share slots: " + c.withFlags("--oversubscribe")}
-	}
-	return nil
 }

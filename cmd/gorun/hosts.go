@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/gorun/gorun/hostfiles"
 )
@@ -29,16 +30,39 @@ func (c *command) hosts() ([]hostfiles.Host, error) {
 	return nil, nil
 }
 
-// refusedHosts adds to a host list's problems how a host is written.
+// refusedHosts adds to a host list's problems what a host list is.
 func refusedHosts(by string, err error) error {
-	if err == nil {
+	switch hint := "a host is written: node1 slots=8, node1:8 or user@node1 port=2222"; {
+	case err == nil:
 		return nil
+	case errors.Is(err, syscall.EISDIR):
+		return refusal(by+err.Error()+"; expected a file", hint)
+	case errors.Is(err, fs.ErrNotExist):
+		return refusal(by+err.Error(), append(pathHints(err), "without a file: gorun -H node1:8,node2:8 …")...)
+	default:
+		return refusal(by+hostProblems(err), hint)
 	}
-	hint := "a host is written: node1 slots=8, node1:8 or user@node1 port=2222"
-	if errors.Is(err, fs.ErrNotExist) {
-		hint = "without a file: gorun -H node1:8,node2:8 …"
+}
+
+// hostProblems returns the first problems of a host list. A file that is none
+// at all has one on every line.
+func hostProblems(err error) string {
+	const enough = 3
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err.Error()
 	}
-	return refusal(by+err.Error(), hint)
+	problems := joined.Unwrap()
+	for _, p := range problems {
+		if syntax, ok := errors.AsType[*hostfiles.SyntaxError](p); ok && strings.Contains(syntax.Found, "\x00") {
+			return fmt.Sprintf("%s: expected a list of hosts, found a file that is not text", syntax.Pos.File)
+		}
+	}
+	text := errors.Join(problems[:min(enough, len(problems))]...).Error()
+	if more := len(problems) - enough; more > 0 {
+		text += fmt.Sprintf("\nand %d more", more)
+	}
+	return text
 }
 
 // checkSSHConfig refuses a host list given as -F, which is a list of hosts to
@@ -49,11 +73,17 @@ func checkSSHConfig(name string) error {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return refusal(fmt.Sprintf("-F: %v", err), "-F none reads no ssh_config at all")
+		return refusal(fmt.Sprintf("-F: %v", err), append(pathHints(err), "-F none reads no ssh_config at all")...)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return refusal("-F: expected an ssh_config, found the folder "+name, "-F none reads no ssh_config at all")
+	}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
+		if strings.Contains(lines.Text(), "\x00") {
+			return refusal("-F: expected an ssh_config, found a file that is not text: "+name, "-F none reads no ssh_config at all")
+		}
 		words := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r == ' ' || r == '\t' })
 		if len(words) == 0 || words[0][0] == '#' {
 			continue

@@ -30,15 +30,18 @@ func (g grammar) unknownFlag(argv []string, i int) error {
 // digitsBehindName takes "np4" for the flag np and the value 4.
 func (g grammar) digitsBehindName(word string) (name, value string) {
 	name = strings.TrimRight(word, "0123456789")
-	if f := g.lookup(name); f == nil || f.ours == nil || f.arity() != 1 {
+	if f := g.lookup(name); name == word || f == nil || f.ours == nil || f.arity() != 1 {
 		return "", ""
 	}
 	return name, word[len(name):]
 }
 
-// nearest returns the name of a flag that name is probably a slip of, "" if
-// none is near.
+// nearest returns the name of a flag that name is, behind a dash too many, or
+// is probably a slip of; "" if none is near.
 func (g grammar) nearest(name string) string {
+	if g.lookup(name) != nil {
+		return name
+	}
 	// One slip in three letters; more would guess at anything.
 	best, bound := "", max(1, len(name)/3)+1
 	for _, f := range g {

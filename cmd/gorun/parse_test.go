@@ -117,7 +117,8 @@ func TestParseRefuses(t *testing.T) {
 		{"joined, nothing behind", "-np=", `-np: expected a whole number of ranks, 1 to 1048576, found ""`, "gorun -np=4"},
 		{"second word of several", "-genvlist A,,B ./x", `-genvlist: expected the name of a variable, NAME=VALUE or a pattern, found "A,,B"`, "gorun -genvlist NCCL_DEBUG=INFO ./x"},
 		{"not the first of its kind", "-np 4 -H a -n x ./x", `-n: expected a whole number`, "gorun -np 4 -H a -n 4 ./x"},
-		{"value left out", "-np ./x", `found "./x"`, ""},
+		{"value left out", "-np ./x", `found "./x"`, "gorun -np 4 ./x"},
+		{"value left out before a flag", "-np -H a ./x", `found "-H"`, "gorun -np 4 -H a ./x"},
 		{"nothing behind", "-np", "-np: expected N behind it, found the end of the command", "gorun help"},
 		{"one of two words behind", "-genv A", "expected NAME VALUE behind it", "gorun help"},
 		{"two words joined", "-genv=A 1 ./x", "expected 2 words behind it", "-genv NAME VALUE"},
@@ -135,9 +136,9 @@ func TestParseRefuses(t *testing.T) {
 		{"mapping", "--map-by core ./x", "expected slot or node", "gorun --map-by slot ./x"},
 		{"mapping to come", "--map-by numa ./x", "numa is not built yet", "gorun --map-by slot ./x"},
 		{"modifier", "--map-by node:PE=2 ./x", `the modifier "PE=2" is not built yet`, "gorun --map-by node ./x"},
-		{"flag for a path", "-hostfile -l ./x", `-hostfile: expected a path`, "gorun -hostfile hosts ./x"},
+		{"flag for a path", "-hostfile -l ./x", `-hostfile: expected a path`, "gorun -hostfile hosts -l ./x"},
 		{"flag for a list", "-H -l ./x", `-H: expected a list of hosts, found "-l"`, ""},
-		{"flag for a variable", "-x -np 2 ./x", `-x: expected the name of a variable`, "gorun -x NCCL_DEBUG=INFO 2 ./x"},
+		{"flag for a variable", "-x -np 2 ./x", `-x: expected the name of a variable`, "gorun -x NCCL_DEBUG=INFO -np 2 ./x"},
 		{"no variable", "-x =1 ./x", `-x: expected the name of a variable and its value, found "=1"`, ""},
 		{"no variable, two words", "-genv =1 2 ./x", `found "=1 2"`, "gorun -genv NCCL_DEBUG INFO ./x"},
 		{"to come", "--bind-to core -np 2 ./x", "--bind-to is not built yet", "without it: gorun -np 2 ./x"},
@@ -148,6 +149,8 @@ func TestParseRefuses(t *testing.T) {
 		{"slip", "--timout 5 ./x", "unknown flag --timout", "did you mean: gorun --timeout 5 ./x"},
 		{"slip, joined", "--timout=5 ./x", "unknown flag --timout=5", "did you mean: gorun --timeout=5 ./x"},
 		{"slip of one to come", "--bindto core ./x", "unknown flag --bindto", "--bind-to is not built yet"},
+		{"a dash too many", "---np 2 ./x", "unknown flag ---np", "did you mean: gorun -np 2 ./x"},
+		{"a dash too many, joined", "---np=2 ./x", "unknown flag ---np=2", "did you mean: gorun -np=2 ./x"},
 		{"nothing near", "--frobnicate ./x", "unknown flag --frobnicate", "gorun help"},
 		{"c", "-c 4 ./x", "-c is refused", "for the number of ranks: gorun -np 4 ./x"},
 		{"no program", "-np 4", "expected a program, found the end of the command", "gorun -np 4 ./train"},
@@ -155,6 +158,7 @@ func TestParseRefuses(t *testing.T) {
 		{"both", "-H a -hostfile h ./x", "expected one of them, found both", ""},
 		{"files without stage", "--stage-file f ./x", "expected --stage", "gorun --stage --stage-file f ./x"},
 		{"several programs", "-np 2 ./a 1 : -np 2 ./b", "several programs", "one program: gorun -np 2 ./a 1"},
+		{"no program before a colon", "-np 2 : ./b", `expected a program, found ":"`, "gorun -np 2 ./train"},
 		{"a colon for the program", "sh -c :", "several programs", "gorun -- sh -c :"},
 	}
 	for _, test := range tests {
@@ -214,6 +218,24 @@ func TestCommandLine(t *testing.T) {
 	long := commandLine(slices.Repeat([]string{"argument"}, 1000))
 	require.Less(t, len(long), 200)
 	require.True(t, strings.HasSuffix(long, " …"))
+}
+
+func TestWithFlag(t *testing.T) {
+	tests := []struct{ name, line, flag, value, want string }{
+		{"not given", "-np 2 ./x -i a", "i", "KEY", "-i KEY -np 2 ./x -i a"},
+		{"given", "-np 2 -i a ./x", "i", "KEY", "-np 2 -i KEY ./x"},
+		{"joined", "--wd=a ./x", "wdir", "DIR", "--wd=DIR ./x"},
+		{"another spelling", "-npernode 2 ./x", "N", "4", "-npernode 4 ./x"},
+		{"the last one counts", "-i a -i b ./x", "i", "KEY", "-i a -i KEY ./x"},
+		{"a foreign switch", "-pernode ./x", "N", "4", "-N 4 ./x"},
+		{"a switch", "./x", "stage", "", "--stage ./x"},
+		{"a switch that is there", "--preload-binary ./x", "stage", "", "--preload-binary ./x"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, words(test.want), withFlag(words(test.line), test.flag, words(test.value)...))
+		})
+	}
 }
 
 // FuzzParse checks, for any words: the program is a tail of what was given,

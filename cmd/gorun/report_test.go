@@ -54,3 +54,24 @@ func TestLastLines(t *testing.T) {
 	require.Equal(t, "a", string(lastLines([]byte("a"), 2)))
 	require.Empty(t, lastLines(nil, 2))
 }
+
+func TestWarningsAreLines(t *testing.T) {
+	waiting := launcher.Event{Kind: launcher.Warning, Rank: -1, Message: "waiting for node1, node2"}
+	for _, test := range []struct{ name, flags, want string }{
+		{"always", "", "half a line\ngorun: warning: waiting for node1, node2\ngorun: warning: waiting for node1, node2\n"},
+		{"quiet", "-q", "half a line"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := parse(words(test.flags + " ./x"))
+			require.NoError(t, err)
+			var b bytes.Buffer
+			con := newConsole(&b)
+			con.quiet = c.quiet
+			con.Write([]byte("half a line"))
+			listen := c.listener(con)
+			listen(waiting)
+			listen(waiting)
+			require.Equal(t, test.want, b.String())
+		})
+	}
+}

@@ -72,5 +72,9 @@ func refusedValue(argv []string, s setting, err error) error {
 	if s.joined {
 		accepted = []string{s.as + "=" + example}
 	}
-	return refusal(msg, commandLine(replaced(argv, s.at, s.words(), accepted...)))
+	words := s.words()
+	if s.bare {
+		words = 1
+	}
+	return refusal(msg, commandLine(replaced(argv, s.at, words, accepted...)))
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/launcher"
+	"github.com/gorun/gorun/launcher/remote"
+)
+
+// startHints tells how to name a program that was not found, or how to make a
+// program of a file. What lies here under that name tells most.
+func (c *command) startHints(e *launcher.StartError) (hints []string) {
+	if e.Hint != "" {
+		hints = strings.Split(e.Hint, "\n")
+	}
+	app := c.job.Apps[0]
+	if app.Dir != "" && e.Program == app.Dir {
+		return append(hints, c.folderHints(e)...)
+	}
+	program := app.Args[0]
+	away := c.away()
+	file := program
+	if !away && !c.job.Stage && !filepath.IsAbs(program) {
+		file = filepath.Join(app.Dir, program)
+	}
+	info, err := os.Stat(file)
+	here := err == nil && info.Mode().IsRegular()
+	toStage := away && !c.job.Stage
+	switch bare := !strings.ContainsRune(program, filepath.Separator); {
+	case e.Missing && bare && here:
+		argv := c.withProgram(c.argv, "./"+program)
+		if toStage {
+			argv = withFlag(argv, "stage")
+		}
+		hints = append(hints, commandLine(argv))
+	case e.Missing && toStage && (here || bare && inPath(program)):
+		hints = append(hints, "it is here; to copy it to the hosts: "+commandLine(withFlag(c.argv, "stage")))
+		if bare {
+			hints = append(hints, "where ranks look: "+c.probe("sh", "-c", "echo $PATH"))
+		}
+	case e.Missing && bare && len(hints) == 0:
+		hints = append(hints, "where ranks look: "+c.probe("sh", "-c", "echo $PATH"))
+	case e.Missing && len(hints) == 0 && filepath.IsAbs(program):
+		hints = append(hints, "what is there: "+c.probe("ls", "-l", filepath.Dir(program)))
+	case e.Missing && len(hints) == 0:
+		hints = append(hints, "where ranks start: "+c.probe("pwd")+"; elsewhere: "+commandLine(withFlag(c.argv, "wdir", "DIR")))
+	case !e.Missing && here && info.Mode()&0o111 == 0:
+		hints = append(hints, "chmod +x "+quoted(program))
+	}
+	return hints
+}
+
+// away reports whether the job has hosts that are not this one.
+func (c *command) away() bool {
+	return slices.ContainsFunc(c.job.Hosts, func(h hostfiles.Host) bool {
+		return c.job.Local == "never" || !remote.IsLocal(h)
+	})
+}
+
+func inPath(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
+// folderHints tells how to come to the working folder of -wdir.
+func (c *command) folderHints(e *launcher.StartError) []string {
+	dir := c.job.Apps[0].Dir
+	if hints := homeHints(c.dir); hints != nil {
+		return hints
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case e.Missing:
+		return []string{fmt.Sprintf("on %s: mkdir -p %s", e.Host, quoted(dir))}
+	case err == nil && !info.IsDir():
+		return []string{"it is a file; the folder that it is in: " + commandLine(withFlag(c.argv, "wdir", filepath.Dir(dir)))}
+	}
+	return []string{"another folder: " + commandLine(withFlag(c.argv, "wdir", "DIR"))}
+}
