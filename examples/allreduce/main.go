@@ -9,19 +9,32 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	"github.com/gorun/gorun/nccl"
 )
 
+// maxElements bounds -n, at 4 GiB for each of a rank's two slices.
+const maxElements = 1 << 30
+
 func main() {
 	n := flag.Int("n", 1<<20, "elements of 4 bytes")
 	iters := flag.Int("iters", 10, "all-reduces to time")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: allreduce [-n elements] [-iters times]")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix("allreduce: ")
-	if *n < 1 || *iters < 1 {
-		log.Fatal("-n and -iters must be at least 1")
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if *n < 1 || *n > maxElements || *iters < 1 {
+		log.Printf("expected -n from 1 to %d and -iters of at least 1, found %d and %d", maxElements, *n, *iters)
+		os.Exit(2)
 	}
 	if err := run(context.Background(), *n, *iters); err != nil {
 		log.Fatal(err)
