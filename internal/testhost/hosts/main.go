@@ -6,8 +6,10 @@
 //	go run ./internal/testhost/hosts -n 4 -- gorun -np 8 hostname
 //	go run ./internal/testhost/hosts -varied    # a shell in which ssh node1 … node4 works
 //
-// The command runs in the current folder, which only the head shares, with the
-// caller's environment and in addition
+// The command runs in the current folder, which only the head shares. The head has
+// a /tmp of its own, empty at first, as the other hosts have: files of the
+// caller's there are not to be seen, unless the current folder is below it. The
+// command has the caller's environment and in addition
 //
 //	GORUN_HOSTFILE        a file with one line for each host
 //	TESTHOST_SSH_CONFIG   a file for ssh -F; plain ssh works too

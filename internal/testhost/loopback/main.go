@@ -4,10 +4,12 @@
 // 127.0.0.3 …, which lets in only who has the key that was made for it. They
 // share this machine's files and have homes of their own.
 //
-//	go run ./internal/testhost/loopback -n 2 -- bin/gorun bin/hello
+//	go run ./internal/testhost/loopback -n 2 -- sh -c 'bin/gorun -F "$TESTHOST_SSH_CONFIG" bin/hello'
+//	go run ./internal/testhost/loopback -n 2 -- sh    # a shell to try them from
 //
 // gorun finds the hosts in the environment of the command: GORUN_HOSTFILE
-// names them, and in the file for -F, TESTHOST_SSH_CONFIG, are their keys.
+// names them. The file TESTHOST_SSH_CONFIG, which -F takes, makes gorun trust
+// their host keys.
 //
 // Its exit status is that of the command, 125 if there are no hosts, and 2 if
 // the usage was wrong.
