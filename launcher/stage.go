@@ -57,20 +57,23 @@ func stagedFiles(job *Job) ([]stagedFile, error) {
 	return files, nil
 }
 
+var errNotInPath = errors.New("not found in PATH")
+
 // stagedProgram finds the program where the launcher is, as a rank would on its
 // host.
 func stagedProgram(name string) (stagedFile, error) {
 	refuse := func(err error) (stagedFile, error) {
 		return stagedFile{}, &StartError{
-			Host: thisHost().Name, Program: name, Missing: errors.Is(err, fs.ErrNotExist), Err: err,
-			Hint: "--stage copies the program from here, so it must be here",
+			Host: thisHost().Name, Program: name, Err: err,
+			Missing: err == errNotInPath || errors.Is(err, fs.ErrNotExist),
+			Hint:    "--stage copies the program from here, so it must be here",
 		}
 	}
 	path := name
 	if !strings.Contains(name, "/") {
 		var err error
 		if path, err = exec.LookPath(name); err != nil {
-			return refuse(fmt.Errorf("not found in PATH: %w", fs.ErrNotExist))
+			return refuse(errNotInPath)
 		}
 	}
 	f, err := hashFile(path)
