@@ -189,7 +189,7 @@ func TestCheckTellsCallsApart(t *testing.T) {
 }
 
 func TestDeadlineNamesWhoDidNotCome(t *testing.T) {
-	comms := all(t, 3, &nccl.Config{Deadline: time.Millisecond})
+	comms := all(t, 3, &nccl.Config{Deadline: 500 * time.Millisecond})
 	x := []int8{1}
 	for _, i := range []int{0, 2} {
 		require.NoError(t, nccl.AllReduce(comms[i], nccl.Of(x), nccl.Of(x), nccl.Sum))
