@@ -282,7 +282,7 @@ func lose(ctx context.Context, rank int, next func(*nccl.Config) (*nccl.Comm, er
 
 // stall is a rank of a communicator that rank 1 never does anything in, with a deadline.
 func stall(ctx context.Context, rank int, next func(*nccl.Config) (*nccl.Comm, error)) error {
-	c, err := next(&nccl.Config{Deadline: 200 * time.Millisecond})
+	c, err := next(&nccl.Config{Deadline: 2 * time.Second})
 	if err != nil {
 		return err
 	}
