@@ -10,7 +10,7 @@ import (
 	"github.com/gorun/gorun/launcher/remote"
 )
 
-// finish lets the agents go and makes the result.
+// finish lets the agents go and lists how the ranks ended.
 func (l *launch) finish(result *Result) {
 	l.closeHosts()
 	l.sweepLost()
@@ -19,12 +19,6 @@ func (l *launch) finish(result *Result) {
 			e.Tail = l.printer.tail(rank)
 			result.Ranks = append(result.Ranks, *e)
 		}
-	}
-	if l.reason == nil {
-		result.First = firstFailure(l.failures)
-	}
-	if result.First != nil {
-		result.First.Tail = l.printer.tail(result.First.Rank)
 	}
 }
 

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/gorun/gorun/launcher/wire"
+	"github.com/gorun/gorun/rendezvous"
 )
 
 // report tells the ranks that others are lost.
 func (l *launch) report(host, cause string, ranks ...int) {
 	for _, h := range l.hosts {
 		if !h.ended() {
-			h.conn.Send(&wire.Report{Kind: "lost", Host: host, Cause: cause, Ranks: ranks, Clock: time.Now().UnixNano()})
+			h.conn.Send(&wire.Report{Kind: string(rendezvous.Lost), Host: host, Cause: cause, Ranks: ranks, Clock: time.Now().UnixNano()})
 		}
 	}
 }

@@ -101,7 +101,6 @@ const goodbye = 2 * time.Second
 type excerpt struct {
 	mu   sync.Mutex
 	last []byte
-	also io.Writer // nil: nobody else
 }
 
 const excerptSize = 2 << 10
@@ -112,9 +111,6 @@ func (e *excerpt) Write(p []byte) (int, error) {
 	e.last = append(e.last, p...)
 	if over := len(e.last) - excerptSize; over > 0 {
 		e.last = append(e.last[:0], e.last[over:]...)
-	}
-	if e.also != nil {
-		e.also.Write(p)
 	}
 	return len(p), nil
 }

@@ -152,7 +152,7 @@ func TestAnAgentOfAnotherVersionIsRefused(t *testing.T) {
 	// Its hello has the magic and another table: type, length, "gorun-wire",
 	// "0123456789abcdef", then the other fields empty.
 	script := `#!/bin/sh
-printf '\000\000\000\000\045\012gorun-wire\0200123456789abcdef\000\000\000\000\000\000\000\000\000'
+printf '\000\000\000\000\040\012gorun-wire\0200123456789abcdef\000\000\000\000'
 cat > /dev/null
 `
 	require.NoError(t, os.WriteFile(old, []byte(script), 0o755))

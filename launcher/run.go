@@ -86,6 +86,9 @@ func (l *launch) run(ctx context.Context, result *Result) error {
 		err = l.supervise(ctx)
 	}
 	l.finish(result)
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		result.First = &exit.RankExit
+	}
 	return err
 }
 

@@ -47,7 +47,7 @@ func (l *launch) supervise(ctx context.Context) error {
 	}
 	var lease <-chan time.Time
 	if limit := l.job.Limits.node(); limit > 0 {
-		ticker := time.NewTicker(limit / beats)
+		ticker := time.NewTicker(limit / wire.Beats)
 		defer ticker.Stop()
 		lease = ticker.C
 		l.beat(time.Now())
@@ -105,9 +105,6 @@ func (l *launch) awaitOutput() {
 	default:
 	}
 }
-
-// beats is how many heartbeats go into the time after which silence counts.
-const beats = 5
 
 // beat keeps our leases with the agents and looks at theirs with us.
 func (l *launch) beat(now time.Time) {

@@ -234,10 +234,13 @@ func (a *agent) begin(m *wire.Start) error {
 	return a.startRanks()
 }
 
+// host is this agent's own host in the plan.
+func (a *agent) host() wire.Host { return a.start.Hosts[a.start.Node] }
+
 // keepLease beats for the launcher and gives it up after silence.
 func (a *agent) keepLease() {
 	timeout := time.Duration(a.start.Timeout)
-	tick := time.NewTicker(timeout / beats)
+	tick := time.NewTicker(timeout / wire.Beats)
 	defer tick.Stop()
 	for {
 		select {
@@ -254,9 +257,6 @@ func (a *agent) keepLease() {
 		}
 	}
 }
-
-// beats is how many heartbeats go into the time after which silence counts.
-const beats = 5
 
 // finish ends whatever still runs after the stream has ended with err, and
 // all goroutines.

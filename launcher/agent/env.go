@@ -69,38 +69,42 @@ func jobPath(m *wire.Start) string {
 	return m.Path + ":" + step
 }
 
-// rankEnv returns what tells a rank its place.
-func rankEnv(a *agent, number, local int, door bool) []string {
-	host := a.start.Hosts[a.start.Node]
+// hostWorld returns the place of this host's ranks, but for what differs from
+// one to the other.
+func hostWorld(m *wire.Start, socket string) rankenv.World {
 	size := 0
-	for _, h := range a.start.Hosts {
+	for _, h := range m.Hosts {
 		size += len(h.Ranks)
 	}
-	w := rankenv.World{
-		Rank: number, Size: size,
-		LocalRank: local, LocalSize: len(host.Ranks),
-		Node: a.start.Node, Nodes: len(a.start.Hosts),
-		Host: host.Name, Job: a.start.Job, Addr: host.Addr,
-		Master: a.start.Master, Socket: a.services.path(),
+	host := m.Hosts[m.Node]
+	return rankenv.World{
+		Size: size, LocalSize: len(host.Ranks),
+		Node: m.Node, Nodes: len(m.Hosts),
+		Host: host.Name, Job: m.Job, Addr: host.Addr,
+		Master: m.Master, Socket: socket,
 		By: rankenv.Gorun,
 	}
-	env := w.Environ(rankenv.Gorun)
-	compat := []rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI}
-	if len(a.start.Compat) > 0 {
-		compat = nil
-		for _, name := range a.start.Compat {
-			compat = append(compat, rankenv.Launcher(name))
-		}
+}
+
+// launchers returns whose variables ranks get.
+func launchers(m *wire.Start) []rankenv.Launcher {
+	if len(m.Compat) == 0 {
+		return []rankenv.Launcher{rankenv.Gorun, rankenv.Torch, rankenv.OpenMPI}
 	}
-	env = append(env, w.Environ(compat...)...)
-	// Many programs look for these beside their MPI's own.
-	env = append(env,
-		"MPI_LOCALRANKID="+strconv.Itoa(local),
-		"MPI_LOCALNRANKS="+strconv.Itoa(len(host.Ranks)))
-	if door {
-		env = append(env, "GORUN_SOCKET_FD="+strconv.Itoa(doorFD))
+	as := []rankenv.Launcher{rankenv.Gorun}
+	for _, name := range m.Compat {
+		as = append(as, rankenv.Launcher(name))
 	}
-	return env
+	return as
+}
+
+// rankEnv returns what tells a rank its place.
+func rankEnv(w rankenv.World, as []rankenv.Launcher) []string {
+	return append(w.Environ(as...),
+		"GORUN_SOCKET_FD="+strconv.Itoa(doorFD),
+		// Many programs look for these beside their MPI's own.
+		"MPI_LOCALRANKID="+strconv.Itoa(w.LocalRank),
+		"MPI_LOCALNRANKS="+strconv.Itoa(w.LocalSize))
 }
 
 // doorFD is where a rank finds its door: the first descriptor after the

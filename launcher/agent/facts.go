@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,19 +18,13 @@ import (
 
 // hello tells what this program and this host are.
 func hello() *wire.Hello {
-	name, _ := os.Hostname()
 	return &wire.Hello{
 		Magic:    wire.Magic,
 		Table:    wire.TableHash(),
 		Version:  version(),
-		OS:       runtime.GOOS,
-		Arch:     runtime.GOARCH,
-		Hostname: name,
 		CPUs:     runtime.NumCPU(), // of the affinity mask, which is what ranks may use
 		Addrs:    addresses(),
 		FreePort: freePort(),
-		UID:      os.Getuid(),
-		Clock:    time.Now().UnixNano(),
 	}
 }
 

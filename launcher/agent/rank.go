@@ -43,10 +43,13 @@ func (a *agent) startRanks() error {
 			appOf[r] = i
 		}
 	}
-	ranks := a.start.Hosts[a.start.Node].Ranks
+	ranks := a.host().Ranks
+	world, as := hostWorld(a.start, a.services.path()), launchers(a.start)
 	var failed atomic.Pointer[error]
 	a.nursery.each(len(ranks), func(local int) bool {
-		started, err := a.startRank(ranks[local], local, ready[appOf[ranks[local]]])
+		w := world
+		w.Rank, w.LocalRank = ranks[local], local
+		started, err := a.startRank(w.Rank, ready[appOf[w.Rank]], rankEnv(w, as))
 		if err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}
@@ -71,7 +74,7 @@ func (a *agent) prepare(index int, app wire.App, host map[string]string) (prepar
 	p := prepared{args: app.Args, dir: app.Dir}
 	refuse := func(path string, err error, hint string) (prepared, *wire.NotStarted) {
 		first := -1
-		if ranks := a.start.Hosts[a.start.Node].Ranks; len(ranks) > 0 {
+		if ranks := a.host().Ranks; len(ranks) > 0 {
 			first = ranks[0]
 		}
 		return p, &wire.NotStarted{
@@ -106,7 +109,7 @@ func (a *agent) prepare(index int, app wire.App, host map[string]string) (prepar
 	if err != nil {
 		hint := ""
 		if errors.Is(err, errNotInPath) && executable(filepath.Join(p.dir, name)) == nil {
-			hint = fmt.Sprintf("%s has a program of that name in %s: write ./%s", a.start.Hosts[a.start.Node].Name, p.dir, name)
+			hint = fmt.Sprintf("%s has a program of that name in %s: write ./%s", a.host().Name, p.dir, name)
 		}
 		return refuse(name, err, hint)
 	}
@@ -125,8 +128,8 @@ func reason(err error) string {
 
 // startRank starts one rank with its streams, on a forking thread. If that does
 // not work, it tells the launcher why.
-func (a *agent) startRank(number, local int, p prepared) (started bool, err error) {
-	out, err := newPipes(number == a.start.Stdin, len(a.start.Hosts[a.start.Node].Ranks))
+func (a *agent) startRank(number int, p prepared, env []string) (started bool, err error) {
+	out, err := newPipes(number == a.start.Stdin, len(a.host().Ranks))
 	if err != nil {
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
@@ -137,14 +140,14 @@ func (a *agent) startRank(number, local int, p prepared) (started bool, err erro
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
 	attr := &syscall.ProcAttr{
-		Dir:   p.dir,
-		Env:   append(p.env[:len(p.env):len(p.env)], rankEnv(a, number, local, door != nil)...),
-		Files: []uintptr{uintptr(out.stdin), uintptr(out.stdout), uintptr(out.stderr)},
+		Dir: p.dir,
+		Env: append(p.env[:len(p.env):len(p.env)], env...),
+		Files: []uintptr{
+			uintptr(out.stdin), uintptr(out.stdout), uintptr(out.stderr),
+			doorFD: door.Fd(),
+		},
 		// KILL reaches a rank even if the agent is killed.
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	}
-	if door != nil {
-		attr.Files = append(attr.Files, door.Fd())
 	}
 	r := &rank{number: number, alive: true}
 	// The rank is on the list before it can end.
@@ -154,9 +157,7 @@ func (a *agent) startRank(number, local int, p prepared) (started bool, err erro
 	a.mu.Unlock()
 	pid, err := a.nursery.start(p.path, p.args, attr, func(status syscall.WaitStatus) { a.ended(r, status) })
 	out.closeChildSide()
-	if door != nil {
-		door.Close()
-	}
+	door.Close()
 	if err != nil {
 		out.close()
 		a.forget(r)
@@ -203,7 +204,7 @@ func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	now := time.Now()
 	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus(), Clock: now.UnixNano()}
 	if status.Signaled() {
-		m.Code, m.Signal, m.Core = -1, int(status.Signal()), status.CoreDump()
+		m.Code, m.Signal = -1, int(status.Signal())
 		m.OOM = status.Signal() == unix.SIGKILL && a.ooms.grew()
 	}
 	a.mu.Lock()

@@ -24,16 +24,12 @@ var table = []Message{
 
 // Hello is the first message of an agent: what it is and what its host is.
 type Hello struct {
-	Magic    string // Magic
-	Table    string // TableHash of the agent's program
-	Version  string // of the program, for people
-	OS, Arch string
-	Hostname string
+	Magic    string   // Magic
+	Table    string   // TableHash of the agent's program
+	Version  string   // of the program, for people
 	CPUs     int      // hardware threads that the agent may use
 	Addrs    []string // IP addresses of the host's interfaces that are up, loopback last
 	FreePort int      // a TCP port free on every address of the host, outside the ephemeral range
-	UID      int
-	Clock    int64 // Unix time in nanoseconds when this was sent
 }
 
 // File announces a file that follows in FileData, if the agent wants it.
@@ -147,7 +143,6 @@ type Exited struct {
 	Rank   int
 	Code   int   // exit status; -1: killed by Signal
 	Signal int   // 0: none
-	Core   bool  // it dumped core
 	OOM    bool  // the kernel's out-of-memory killer was at work in its cgroup
 	Clock  int64 // Unix time in nanoseconds by the agent's clock
 	Told   bool  // it had been sent TERM or KILL by this agent before
@@ -182,6 +177,9 @@ type Report struct {
 	Ranks             []int
 	Clock             int64
 }
+
+// Beats is how many heartbeats go into the time after which silence counts.
+const Beats = 5
 
 // Heartbeat keeps the other side's lease. It is answered by Echo.
 type Heartbeat struct{ Clock int64 }
