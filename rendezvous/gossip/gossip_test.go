@@ -135,7 +135,7 @@ func (c *cluster) whole(t testing.TB) {
 
 // eachRank runs f for every rank at once.
 func (c *cluster) eachRank(t testing.TB, f func(ctx context.Context, job *rendezvous.Job) error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var all errgroup.Group
 	for _, job := range c.jobs {

@@ -94,10 +94,15 @@ func TestAKilledRankIsLostOnAllOthers(t *testing.T) {
 		r.ready(t)
 	}
 	require.NoError(t, ranks[victim].cmd.Process.Kill())
+	// Whoever has heard stays until all have: his own end would be a loss too.
 	for rank, r := range ranks {
-		if err := r.wait(); rank != victim {
-			require.NoError(t, err, "rank %d", rank)
+		if rank != victim {
+			r.ready(t)
 		}
+	}
+	for _, r := range ranks {
+		r.cmd.Process.Kill() // the victim is gone already
+		r.wait()
 	}
 }
 
@@ -147,6 +152,12 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
+
 // start starts the ranks of a test and gives each the ids of some communicators
 // on its standard input.
 func start(t *testing.T, size, comms int, what string) []*rank {
@@ -182,14 +193,14 @@ func start(t *testing.T, size, comms int, what string) []*rank {
 func (r *rank) ready(t *testing.T) {
 	t.Helper()
 	line, err := r.stdout.ReadString('\n')
-	require.NoError(t, err, "%s", r.out.text)
+	require.NoError(t, err, "%v", r.out)
 	require.Equal(t, "ready\n", line)
 }
 
 // wait waits for the end of the rank, and returns what it said if it failed.
 func (r *rank) wait() error {
 	if err := r.cmd.Wait(); err != nil {
-		return fmt.Errorf("%w: %s", err, r.out.text)
+		return fmt.Errorf("%w: %v", err, r.out)
 	}
 	return nil
 }
@@ -256,7 +267,7 @@ func end(ctx context.Context, count int, next func(*nccl.Config) (*nccl.Comm, er
 }
 
 // lose is a rank of a communicator that rank 2 never does anything in. It wants
-// to hear that rank 2 is lost.
+// to hear that rank 2 is lost, and says "ready" when it has.
 func lose(ctx context.Context, rank int, next func(*nccl.Config) (*nccl.Comm, error)) error {
 	c, err := next(nil)
 	if err != nil {
@@ -277,7 +288,8 @@ func lose(ctx context.Context, rank int, next func(*nccl.Config) (*nccl.Comm, er
 	if !ok || len(lost.Ranks) != 1 || lost.Ranks[0] != 2 || !errors.Is(err, nccl.RemoteError) {
 		return fmt.Errorf("want the loss of rank 2, got: %w", err)
 	}
-	return nil
+	fmt.Println("ready")
+	select {} // until it is killed
 }
 
 // stall is a rank of a communicator that rank 1 never does anything in, with a deadline.
