@@ -112,8 +112,11 @@ func unusedFields(entries []hostfiles.Host) []error {
 			name string
 			set  bool
 		}{
-			{"jump=", h.Jump != ""}, {"gpus=", h.GPUs != nil}, {"iface=", h.Iface != ""},
-			{"rack=", h.Rack != ""}, {"switch=", h.Switch != ""},
+			{"jump=", h.Jump != ""},
+			{"gpus=", h.GPUs != nil},
+			{"iface=", h.Iface != ""},
+			{"rack=", h.Rack != ""},
+			{"switch=", h.Switch != ""},
 		} {
 			if f.set {
 				problems = append(problems, fmt.Errorf("%v: %s of %s is understood but not acted on yet: remove it from the entry", h.Pos, f.name, h.Name))
