@@ -11,41 +11,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorun/gorun/bench/internal/contest"
 	"github.com/gorun/gorun/hostfiles"
 )
-
-// contender is one way to start the ranks. All its commands run at once.
-type contender struct {
-	name     string
-	commands [][]string
-}
 
 //go:embed forkloop/forkloop.c
 var forkLoop string
 
-// findGorun returns the binary to measure, built as it ships unless one is
-// given.
-func findGorun(ctx context.Context, binary, dir string) (string, error) {
-	if binary != "" {
-		return filepath.Abs(binary)
-	}
-	binary = filepath.Join(dir, "gorun")
-	build := exec.CommandContext(ctx, "go", "build", "-tags=urfave_cli_no_docs", "-trimpath", "-ldflags=-s -w", "-o", binary, "github.com/gorun/gorun/cmd/gorun")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return binary, nil
-}
-
 // onThisHost returns the contenders for n ranks here. The first is gorun.
-func onThisHost(ctx context.Context, dir, gorun string, n int) ([]contender, error) {
+func onThisHost(ctx context.Context, dir, gorun string, n int) ([]contest.Contender, error) {
 	ranks := strconv.Itoa(n)
-	contenders := []contender{{name: "gorun", commands: [][]string{{gorun, "-q", "-np", ranks, "true"}}}}
-	if hydra, err := exec.LookPath("mpiexec.hydra"); err == nil {
-		contenders = append(contenders, contender{name: "hydra", commands: [][]string{{hydra, "-n", ranks, "true"}}})
-	} else {
-		log.Print("mpiexec.hydra is not installed and left out")
+	contenders := []contest.Contender{contest.Commands("gorun", []string{gorun, "-q", "-np", ranks, "true"})}
+	if hydra := contest.Hydra(); hydra != "" {
+		contenders = append(contenders, contest.Commands("hydra", []string{hydra, "-n", ranks, "true"}))
+	}
+	if mpirun := contest.OpenMPI(); mpirun != nil {
+		contenders = append(contenders, contest.Commands("open mpi", append(mpirun, "-n", ranks, "true")))
 	}
 	if cc, err := exec.LookPath("cc"); err == nil {
 		source, loop := filepath.Join(dir, "forkloop.c"), filepath.Join(dir, "forkloop")
@@ -55,7 +36,7 @@ func onThisHost(ctx context.Context, dir, gorun string, n int) ([]contender, err
 		if out, err := exec.CommandContext(ctx, cc, "-O2", "-o", loop, source).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("cc: %w\n%s", err, out)
 		}
-		contenders = append(contenders, contender{name: "fork loop", commands: [][]string{{loop, ranks, "true"}}})
+		contenders = append(contenders, contest.Commands("fork loop", []string{loop, ranks, "true"}))
 	} else {
 		log.Print("cc is not installed; the fork loop is left out")
 	}
@@ -63,7 +44,7 @@ func onThisHost(ctx context.Context, dir, gorun string, n int) ([]contender, err
 }
 
 // overSSH returns the contenders for ppn ranks on each host of a hostfile.
-func overSSH(dir, gorun, hostfile string, ppn int, config string) ([]contender, error) {
+func overSSH(dir, gorun, hostfile string, ppn int, config string) ([]contest.Contender, error) {
 	hosts, err := hostfiles.ReadFile(hostfile)
 	if err != nil {
 		return nil, err
@@ -78,10 +59,10 @@ func overSSH(dir, gorun, hostfile string, ppn int, config string) ([]contender, 
 		client = append(client, "-F", config)
 		command = append(command, "-F", config)
 	}
-	contenders := []contender{{name: "gorun", commands: [][]string{append(command, "true")}}}
+	contenders := []contest.Contender{contest.Commands("gorun", append(command, "true"))}
 
 	var machines strings.Builder
-	parallel := contender{name: "parallel ssh"}
+	var logins [][]string
 	for _, h := range hosts {
 		fmt.Fprintf(&machines, "%s:%d\n", h.Name, ppn)
 		login := append([]string{}, client...)
@@ -91,9 +72,9 @@ func overSSH(dir, gorun, hostfile string, ppn int, config string) ([]contender, 
 		if h.User != "" {
 			login = append(login, "-l", h.User)
 		}
-		parallel.commands = append(parallel.commands, append(login, h.Name, "true"))
+		logins = append(logins, append(login, h.Name, "true"))
 	}
-	if hydra, err := exec.LookPath("mpiexec.hydra"); err == nil {
+	if hydra := contest.Hydra(); hydra != "" {
 		file := filepath.Join(dir, "machines")
 		if err := os.WriteFile(file, []byte(machines.String()), 0o600); err != nil {
 			return nil, err
@@ -105,11 +86,9 @@ func overSSH(dir, gorun, hostfile string, ppn int, config string) ([]contender, 
 		if err := os.WriteFile(login, []byte(script), 0o700); err != nil {
 			return nil, err
 		}
-		contenders = append(contenders, contender{name: "hydra", commands: [][]string{{
+		contenders = append(contenders, contest.Commands("hydra", []string{
 			hydra, "-launcher", "ssh", "-launcher-exec", login, "-f", file, "-n", strconv.Itoa(ppn * len(hosts)), "true",
-		}}})
-	} else {
-		log.Print("mpiexec.hydra is not installed and left out")
+		}))
 	}
-	return append(contenders, parallel), nil
+	return append(contenders, contest.Commands("parallel ssh", logins...)), nil
 }

@@ -4,16 +4,10 @@
 //	go run ./bench/launch -np 16,64,256 -pairs 15
 //	go run ./bench/launch -hostfile hosts -ppn 4
 //
-// On one host the peers are MPICH's mpiexec.hydra and a loop in C that forks,
-// executes and waits, which is the floor. With a hostfile they are Hydra over
-// ssh and one ssh client for each host, all at once. A peer that is not
-// installed is left out, and said so.
-//
-// Rounds are interleaved: every round runs each contender once, in an order
-// that rotates, and the ratio is taken within the round. What is printed is
-// the median of the ratios with the interval that holds the true median with a
-// probability of at least 90 %. A bar is missed only if the whole interval lies
-// beyond it. CPU time is that of all processes that were waited for.
+// On one host the peers are MPICH's mpiexec.hydra, Open MPI's mpirun, and a loop
+// in C that forks, executes and waits, which is the floor. With a hostfile they
+// are Hydra over ssh and one ssh client for each host, all at once. A peer that
+// is not installed is left out, and said so.
 package main
 
 import (
@@ -25,6 +19,8 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+
+	"github.com/gorun/gorun/bench/internal/contest"
 )
 
 func main() {
@@ -47,7 +43,7 @@ func main() {
 	}
 	err = func() error {
 		defer os.RemoveAll(dir)
-		gorun, err := findGorun(ctx, *binary, dir)
+		gorun, err := contest.Gorun(ctx, *binary, dir)
 		if err != nil {
 			return err
 		}
@@ -56,7 +52,7 @@ func main() {
 			if err != nil {
 				return err
 			}
-			return compare(ctx, fmt.Sprintf("%s, %d ranks each", *hostfile, *ppn), contenders, *pairs)
+			return contest.Compare(ctx, os.Stdout, fmt.Sprintf("%s, %d ranks each", *hostfile, *ppn), contenders, *pairs)
 		}
 		for size := range strings.SplitSeq(*sizes, ",") {
 			n, err := strconv.Atoi(size)
@@ -67,7 +63,7 @@ func main() {
 			if err != nil {
 				return err
 			}
-			if err := compare(ctx, fmt.Sprintf("%d ranks on this host", n), contenders, *pairs); err != nil {
+			if err := contest.Compare(ctx, os.Stdout, fmt.Sprintf("%d ranks on this host", n), contenders, *pairs); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package main
+package contest
 
 import (
 	"math"
@@ -27,10 +27,10 @@ func TestMedian(t *testing.T) {
 			for _, i := range rand.Perm(test.n) {
 				values = append(values, float64(i+1))
 			}
-			m, low, high := median(values)
+			m, low, high := Median(values)
 			require.Equal(t, []float64{test.m, test.low, test.high}, []float64{m, low, high})
 		})
 	}
-	m, _, _ := median(nil)
+	m, _, _ := Median(nil)
 	require.True(t, math.IsNaN(m))
 }

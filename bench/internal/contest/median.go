@@ -1,16 +1,16 @@
-package main
+package contest
 
 import (
 	"math"
 	"slices"
 )
 
-// median returns the median of the values and the narrowest pair of them that
+// Median returns the median of the values and the narrowest pair of them that
 // holds the true median with a probability of at least 90 %. It assumes
 // nothing of the distribution: a value lies below the true median as often as
 // above, so the number of those below is binomial. With fewer than five values
 // no pair is wide enough, and it is the smallest and the largest.
-func median(values []float64) (m, low, high float64) {
+func Median(values []float64) (m, low, high float64) {
 	if len(values) == 0 {
 		return math.NaN(), math.NaN(), math.NaN()
 	}
