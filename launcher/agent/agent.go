@@ -34,11 +34,11 @@ type agent struct {
 	window wire.Window
 	files  store
 
-	nursery *nursery
-	pumps   sync.WaitGroup // one for each stream of a rank
-	wg      sync.WaitGroup // the stdin feeder, the lease, the signals
-	began   time.Time
-	heard   atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
+	children children
+	pumps    sync.WaitGroup // one for each stream of a rank
+	wg       sync.WaitGroup // the stdin feeder, the lease, the signals
+	began    time.Time
+	heard    atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
 
 	// ctx ends when the launcher is lost: nothing can be sent any more.
 	ctx    context.Context
@@ -69,22 +69,35 @@ func run(token string) error {
 	if err != nil {
 		return err
 	}
-	a := &agent{
-		conn:    wire.NewConn(stream),
-		token:   token,
-		files:   store{token: token},
-		began:   time.Now(),
-		nursery: newNursery(),
-		changed: make(chan struct{}),
-		sooner:  make(chan struct{}, 1),
-	}
-	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	a := newAgent(stream, token, newNursery())
 	// Hello first: the launcher works on it while this process gets ready.
 	err = a.conn.Send(hello())
 	catchAll()
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM) // from the kernel, when the guardian dies
 	a.wg.Go(func() { a.watch(term) })
+	return a.serve(err)
+}
+
+// newAgent returns an agent that serves the launcher at the other end of
+// stream.
+func newAgent(stream io.ReadWriteCloser, token string, c children) *agent {
+	a := &agent{
+		conn:     wire.NewConn(stream),
+		token:    token,
+		files:    store{token: token},
+		began:    time.Now(),
+		children: c,
+		changed:  make(chan struct{}),
+		sooner:   make(chan struct{}, 1),
+	}
+	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	return a
+}
+
+// serve acts for the launcher until its stream ends, and returns when nothing
+// of the job is left. err is that of the hello.
+func (a *agent) serve(err error) error {
 	if err == nil {
 		err = a.receive()
 	}
@@ -274,7 +287,7 @@ func (a *agent) finish(err error) {
 		a.services.close()
 	}
 	a.wg.Wait()
-	a.nursery.close()
+	a.children.close()
 	a.files.close()
 	removeFolders(a.token)
 }

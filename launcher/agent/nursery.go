@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,7 @@ import (
 // replaced itself; with a few of them the processors need not.
 const maxForkers = 4
 
-// nursery starts and reaps processes. Children are forked by few threads,
+// nursery is the processes of this host. Children are forked by few threads,
 // which live as long as the agent; another reaps them and every orphan that
 // falls to the agent, so that a thousand ranks do not take a thousand threads.
 type nursery struct {
@@ -57,9 +58,8 @@ func (n *nursery) forkLoop() {
 	}
 }
 
-// each calls f with 0 … count-1, each forking thread with a share of them in
-// order, and waits. A thread whose f returns false does no more. Handing over
-// whole shares spares two switches of threads for each child.
+// each gives each forking thread a share of the calls. Handing over whole
+// shares spares two switches of threads for each child.
 func (n *nursery) each(count int, f func(i int) bool) {
 	var shares sync.WaitGroup
 	for first := range min(count, forkers()) {
@@ -73,8 +73,6 @@ func (n *nursery) each(count int, f func(i int) bool) {
 	shares.Wait()
 }
 
-// start forks and executes a program; it must be called inside each. ended is
-// called when the program was reaped, and must not block.
 func (n *nursery) start(path string, args []string, attr *syscall.ProcAttr, ended func(syscall.WaitStatus)) (pid int, err error) {
 	n.mu.Lock()
 	n.forking++
@@ -130,7 +128,6 @@ func (n *nursery) reapLoop() {
 	}
 }
 
-// close ends the nursery. No child may be left.
 func (n *nursery) close() {
 	close(n.work)
 	n.mu.Lock()
@@ -139,3 +136,21 @@ func (n *nursery) close() {
 	n.mu.Unlock()
 	n.wg.Wait()
 }
+
+func (n *nursery) signal(leader int, s syscall.Signal) { syscall.Kill(-leader, s) }
+
+func (n *nursery) signalStrays(leaders map[int]bool, s syscall.Signal) {
+	for _, pid := range descendants() {
+		if group, err := unix.Getpgid(pid); err == nil && !leaders[group] {
+			syscall.Kill(pid, s)
+		}
+	}
+}
+
+func (n *nursery) awaitStrays(deadline time.Time) (gone bool) {
+	left := descendants()
+	awaitPIDs(left, deadline)
+	return len(left) == 0
+}
+
+func (n *nursery) killRest() (left []int) { return killDescendants() }

@@ -46,7 +46,7 @@ func (a *agent) startRanks() error {
 	ranks := a.host().Ranks
 	world, as := hostWorld(a.start, a.services.path()), launchers(a.start)
 	var failed atomic.Pointer[error]
-	a.nursery.each(len(ranks), func(local int) bool {
+	a.children.each(len(ranks), func(local int) bool {
 		w := world
 		w.Rank, w.LocalRank = ranks[local], local
 		started, err := a.startRank(w.Rank, ready[appOf[w.Rank]], rankEnv(w, as))
@@ -155,7 +155,7 @@ func (a *agent) startRank(number int, p prepared, env []string) (started bool, e
 	a.ranks = append(a.ranks, r)
 	a.living++
 	a.mu.Unlock()
-	pid, err := a.nursery.start(p.path, p.args, attr, func(status syscall.WaitStatus) { a.ended(r, status) })
+	pid, err := a.children.start(p.path, p.args, attr, func(status syscall.WaitStatus) { a.ended(r, status) })
 	out.closeChildSide()
 	door.Close()
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -17,7 +15,7 @@ func (a *agent) signal(s syscall.Signal) {
 	defer a.mu.Unlock()
 	for _, r := range a.ranks {
 		if r.alive && r.pid > 0 {
-			syscall.Kill(-r.pid, s)
+			a.children.signal(r.pid, s)
 		}
 	}
 }
@@ -65,7 +63,7 @@ func (a *agent) keep(s syscall.Signal) {
 		r.told = true
 	}
 	a.mu.Unlock()
-	left := killDescendants()
+	left := a.children.killRest()
 	if len(left) == 0 {
 		a.awaitRanks()
 	} else {
@@ -92,20 +90,16 @@ func (a *agent) anyLiving() bool {
 // a rank leads them, which no fork can escape.
 func (a *agent) tell(s syscall.Signal) {
 	a.mu.Lock()
-	groups := map[int]bool{}
+	leaders := map[int]bool{}
 	for _, r := range a.ranks {
 		if r.alive && r.pid > 0 {
-			groups[r.pid] = true
+			leaders[r.pid] = true
 			r.told = true
-			syscall.Kill(-r.pid, s)
+			a.children.signal(r.pid, s)
 		}
 	}
 	a.mu.Unlock()
-	for _, pid := range descendants() {
-		if group, err := unix.Getpgid(pid); err == nil && !groups[group] {
-			syscall.Kill(pid, s)
-		}
-	}
+	a.children.signalStrays(leaders, s)
 }
 
 // awaitEnd blocks until no process of the job is left, which it reports, or
@@ -127,15 +121,13 @@ func (a *agent) awaitEnd(until time.Time) bool {
 			// What is left are orphans. Some were forked after their parent
 			// had been told, or ignore what ended it. They are waited for
 			// in slices, so that a second stop is noticed.
-			left := descendants()
-			if len(left) == 0 {
-				return true
-			}
 			if !toldOrphans {
 				a.tell(syscall.SIGTERM)
 				toldOrphans = true
 			}
-			awaitPIDs(left, time.Now().Add(min(rest, 50*time.Millisecond)))
+			if a.children.awaitStrays(time.Now().Add(min(rest, 50*time.Millisecond))) {
+				return true
+			}
 			continue
 		}
 		timer := time.NewTimer(rest)
