@@ -26,6 +26,7 @@ func (l *launch) lose(h *host, why error) {
 		why = fmt.Errorf("gorun itself was stopped for %v, longer than its agents wait for it (--node-timeout)", l.stopped.Round(time.Second))
 	}
 	h.lost = why
+	l.roster.drop(h.index)
 	h.conn.Close()
 	var ranks []int
 	for _, seat := range l.plan.Hosts[h.node].Seats {

@@ -12,6 +12,7 @@ import (
 type Event struct {
 	Time    time.Time
 	Kind    Kind
+	Attempt int // how often the job was restarted before
 	Rank    int
 	Host    string
 	Message string
@@ -31,6 +32,7 @@ const (
 	RankStarted Kind = "rank-started"
 	RankExited  Kind = "rank-exited"
 	Stopping    Kind = "stopping"
+	Restarting  Kind = "restarting"
 	Ended       Kind = "ended"
 	Warning     Kind = "warning"
 )

@@ -16,6 +16,7 @@ import (
 
 // host is one host of the job and the connection to its agent.
 type host struct {
+	index int // in the roster
 	entry hostfiles.Host
 	name  string // in the plan; of two entries with one name the second has its port in it
 	node  int    // index in the plan
@@ -33,6 +34,8 @@ type host struct {
 
 	mu    sync.Mutex
 	clock clock
+
+	unfit error // it could not be reached, or failed the pre-flight
 
 	// Under the supervisor.
 	stopping bool // it acknowledged Stop

@@ -21,6 +21,9 @@ type Job struct {
 	Streams   Streams
 	Limits    Limits
 
+	Spares   int // this many last hosts are held back; each takes the place of one that fails before ranks run on it
+	Restarts int // after the failure of a rank or host, start all ranks anew so often; then without standard input
+
 	Stage bool     // copy the program to the hosts, by content hash
 	Files []string // copied to the hosts too, into the folder of the staged program
 

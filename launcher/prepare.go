@@ -15,12 +15,26 @@ import (
 	"github.com/gorun/gorun/launcher/stdio"
 )
 
-// prepare checks the job as far as that goes without its hosts. The launch it
+// prepared is a job that was checked, and what all attempts at it share.
+type prepared struct {
+	job      *Job
+	id       string
+	began    time.Time
+	deadline time.Time // by Limits.Run; zero: none
+	env      []string
+	warnings []string
+	tag      stdio.Tag
+	roster   *roster
+	ranks    int // the size of the world, once the first attempt has settled it
+	reacher  *reacher
+}
+
+// prepare checks the job as far as that goes without its hosts. What it
 // returns is never nil.
-func prepare(job *Job) (*launch, error) {
-	l := &launch{job: job, id: newID(), began: time.Now(), mail: newMailbox()}
+func prepare(job *Job) (*prepared, error) {
+	p := &prepared{job: job, id: newID(), began: time.Now()}
 	if job.Limits.Run > 0 {
-		l.deadline = time.Now().Add(job.Limits.Run)
+		p.deadline = time.Now().Add(job.Limits.Run)
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -33,32 +47,36 @@ func prepare(job *Job) (*launch, error) {
 	if !slices.Contains([]string{"", "auto", "never"}, job.Local) {
 		problem("--local: expected auto or never, found %q", job.Local)
 	}
-	l.entries = job.Hosts
+	entries := job.Hosts
 	if job.Hosts == nil {
-		l.entries = []hostfiles.Host{thisHost()}
+		entries = []hostfiles.Host{thisHost()}
 	}
-	problems = append(problems, unusedFields(l.entries)...)
+	problems = append(problems, unusedFields(entries)...)
 	if job.Local != "never" {
-		l.entries = mergeLocal(l.entries)
+		entries = mergeLocal(entries)
 	}
+	if job.Spares < 0 || job.Spares > 0 && job.Spares >= len(entries) {
+		problem("--spares: expected fewer than the %d hosts that there are, found %d", len(entries), job.Spares)
+		return p, &PlanError{problems}
+	}
+	p.roster = newRoster(entries, job.Spares, job.isLocal)
 	var err error
-	if l.env, l.warnings, err = export(os.Environ(), job.Env); err != nil {
+	if p.env, p.warnings, err = export(os.Environ(), job.Env); err != nil {
 		problems = append(problems, err)
 	}
-	if l.tag, err = stdio.ParseTag(job.Streams.Tag); err != nil {
+	if p.tag, err = stdio.ParseTag(job.Streams.Tag); err != nil {
 		problems = append(problems, err)
 	}
 	if len(problems) == 0 {
-		if err := placement.Check(l.size(), l.seats(nil), job.Placement); err != nil {
+		if err := p.check(p.roster.active); err != nil {
 			problems = append(problems, err)
 		}
 	}
 	if len(problems) > 0 {
-		return l, &PlanError{problems}
+		return p, &PlanError{problems}
 	}
-	l.keepSeated()
-	l.reacher, err = newReacher(job, l.id, l.entries)
-	return l, err
+	p.reacher, err = newReacher(job, p.id, entries)
+	return p, err
 }
 
 func newID() string {
@@ -129,41 +147,66 @@ func unusedFields(entries []hostfiles.Host) []error {
 	return problems
 }
 
+// isLocal says whether an entry means this host.
+func (j *Job) isLocal(h hostfiles.Host) bool {
+	return j.Local != "never" && remote.IsLocal(h)
+}
+
 // size is the number of ranks asked for, 0 if the slots decide.
-func (l *launch) size() int {
-	ranks := l.job.Apps[0].Ranks
-	if ranks == 0 && l.job.Hosts == nil && l.job.Placement.PerHost == 0 {
+func (p *prepared) size() int {
+	if p.ranks > 0 {
+		return p.ranks
+	}
+	ranks := p.job.Apps[0].Ranks
+	if ranks == 0 && p.job.Hosts == nil && p.job.Placement.PerHost == 0 {
 		return 1
 	}
 	return ranks
 }
 
-// seats describes the entries to the planner. hellos are nil before login.
-func (l *launch) seats(hosts []*host) []placement.Host {
+// check says why the ranks cannot be placed on hosts, as far as that is known
+// without reaching them.
+func (p *prepared) check(indexes []int) error {
+	return placement.Check(p.size(), seats(p.roster.hosts(indexes)), p.job.Placement)
+}
+
+// seats describes hosts to the planner, with what is known of them.
+func seats(hosts []*host) []placement.Host {
 	var seats []placement.Host
-	for i, e := range l.entries {
-		seat := placement.Host{Name: e.Name, Slots: e.Slots, MaxSlots: e.MaxSlots}
-		if hosts != nil {
-			seat.CPUs = hosts[i].hello.CPUs
+	for _, h := range hosts {
+		seat := placement.Host{Name: h.name, Slots: h.entry.Slots, MaxSlots: h.entry.MaxSlots}
+		if h.hello != nil {
+			seat.CPUs = h.hello.CPUs
 		}
 		seats = append(seats, seat)
 	}
 	return seats
 }
 
-// keepSeated drops entries that no rank will run on, where that is decided by
-// declared slots alone: there is no need to log in to them.
-func (l *launch) keepSeated() {
-	if l.job.Placement.PerHost == 0 && slices.ContainsFunc(l.entries, func(h hostfiles.Host) bool { return h.Slots == 0 }) {
-		return
+// lineUp returns the hosts of the next attempt, not reached yet.
+func (p *prepared) lineUp() []*host {
+	hosts := p.roster.hosts(p.roster.lineUp(func(sound []int) bool {
+		return p.limited(p.roster.hosts(sound)) && p.check(sound) == nil
+	}))
+	// Where declared slots alone decide who gets ranks, there is no need to
+	// log in to the others.
+	if !p.limited(hosts) {
+		return hosts
 	}
-	plan, err := placement.Place(l.size(), l.seats(nil), l.job.Placement)
+	plan, err := placement.Place(p.size(), seats(hosts), p.job.Placement)
 	if err != nil {
-		return
+		return hosts
 	}
-	var seated []hostfiles.Host
+	var seated []*host
 	for _, a := range plan.Hosts {
-		seated = append(seated, l.entries[a.Index])
+		seated = append(seated, hosts[a.Index])
 	}
-	l.entries = seated
+	return seated
+}
+
+// limited says whether it is declared how many ranks each host takes. Others
+// take any number, which is no sign that they should.
+func (p *prepared) limited(hosts []*host) bool {
+	return p.job.Placement.PerHost != 0 ||
+		!slices.ContainsFunc(hosts, func(h *host) bool { return h.entry.Slots == 0 })
 }

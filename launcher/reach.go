@@ -45,7 +45,7 @@ func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
 		return nil, err
 	}
 	for _, h := range hosts {
-		if !r.isLocal(h) {
+		if !job.isLocal(h) {
 			r.dialer, err = remote.NewDialer(remote.SSH{
 				Port: job.SSH.Port, Key: job.SSH.Key, Config: job.SSH.Config,
 				AcceptNewHostKeys: job.SSH.AcceptNewHostKeys,
@@ -67,24 +67,21 @@ func (r *reacher) close() {
 	}
 }
 
-func (r *reacher) isLocal(h hostfiles.Host) bool {
-	return r.job.Local != "never" && remote.IsLocal(h)
-}
-
 // reachAll starts the agents of all hosts at once and blocks until they have
-// said hello and have their files. If one cannot be reached, none is kept, and
-// the error joins a *HostError for each that failed by itself.
-func (r *reacher) reachAll(ctx context.Context, hosts []*host, event func(Event)) error {
+// said hello and have their files. So many as spares may fail, which their err
+// says. If more cannot be reached, none is kept, and the error joins a
+// *HostError for each that failed by itself.
+func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event func(Event)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	var mu sync.Mutex // one event at a time
-	failed, pending := make([]error, len(hosts)), map[*host]bool{}
+	failed, pending := 0, map[*host]bool{}
 	for _, h := range hosts {
 		pending[h] = true
 	}
 	var giveUp sync.Once
-	for i, h := range hosts {
+	for _, h := range hosts {
 		wg.Go(func() {
 			err := r.reach(ctx, h)
 			mu.Lock()
@@ -97,8 +94,12 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, event func(Event)
 			if ctx.Err() != nil {
 				return // not its own failure
 			}
-			failed[i] = hostError(h, err)
+			failed++
+			h.unfit = hostError(h, err)
 			event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: err.Error()})
+			if failed <= spares {
+				return
+			}
 			giveUp.Do(func() { time.AfterFunc(othersPatience, func() { cancel(errHostFailed) }) })
 		})
 	}
@@ -111,16 +112,17 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, event func(Event)
 	})
 	defer slow.Stop()
 	wg.Wait()
-	err := errors.Join(failed...)
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
+	switch {
+	case failed > spares:
+		var all []error
 		for _, h := range hosts {
-			h.close()
+			all = append(all, h.unfit)
 		}
+		return errors.Join(all...)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return err
+	return nil
 }
 
 // slowReach is when the user is told which hosts keep the job waiting.

@@ -10,11 +10,12 @@ import (
 
 // Result says how a job ended.
 type Result struct {
-	Job     string     // its id
-	First   *RankExit  // the failure that decided, nil if none
-	Ranks   []RankExit // by rank; those that never started are missing
-	Elapsed time.Duration
-	Status  int // what the command exits with
+	Job      string     // its id
+	First    *RankExit  // the failure that decided, nil if none
+	Ranks    []RankExit // of the last attempt, by rank; those that never started are missing
+	Elapsed  time.Duration
+	Status   int // what the command exits with
+	Restarts int // attempts that failed before the last
 }
 
 // RankExit is the end of one rank.

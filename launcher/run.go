@@ -10,14 +10,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/launcher/stdio"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
 // A job goes through these in order: prepare (prepare.go) refuses what can be
-// refused without a host, reach starts agents and seats the ranks on what the
+// refused without a host. Then comes an attempt, and after a failure perhaps
+// another (attempts.go): reach starts agents and seats the ranks on what the
 // hosts turned out to be, start tells the agents, supervise (supervise.go)
 // blocks until everything has ended, and finish (cleanup.go) lets the agents go.
 
@@ -29,22 +29,24 @@ import (
 // *PlanError, *HostError, *StartError, *ExitError, *SignalError, ErrTimeout or
 // ctx's cause.
 func Run(ctx context.Context, job *Job) (*Result, error) {
-	l, err := prepare(job)
-	result := &Result{Job: l.id}
+	p, err := prepare(job)
+	result := &Result{Job: p.id}
 	if err == nil {
-		err = l.run(ctx, result)
+		err = p.run(ctx, result)
 	}
-	result.Elapsed, result.Status = time.Since(l.began), ExitStatus(err)
-	l.event(Event{Kind: Ended, Rank: -1, Message: fmt.Sprintf("after %v with status %d", result.Elapsed.Round(time.Millisecond), result.Status)})
+	result.Elapsed, result.Status = time.Since(p.began), ExitStatus(err)
+	p.event(Event{Kind: Ended, Attempt: result.Restarts, Rank: -1, Message: fmt.Sprintf("after %v with status %d", result.Elapsed.Round(time.Millisecond), result.Status)})
 	return result, err
 }
 
 // Plan reaches hosts and places, but starts no rank. Its errors are Run's.
 func Plan(ctx context.Context, job *Job) (*placement.Plan, error) {
-	l, err := prepare(job)
+	p, err := prepare(job)
 	if err != nil {
 		return nil, err
 	}
+	defer p.reacher.close()
+	l := &launch{prepared: p}
 	if err := l.reach(ctx); err != nil {
 		return nil, err
 	}
@@ -52,20 +54,13 @@ func Plan(ctx context.Context, job *Job) (*placement.Plan, error) {
 	return l.plan, nil
 }
 
-// launch is one job on its way.
+// launch is one attempt at a job.
 type launch struct {
-	job      *Job
-	id       string
-	began    time.Time
-	entries  []hostfiles.Host
-	env      []string
-	warnings []string
-	tag      stdio.Tag
-	reacher  *reacher
-	deadline time.Time // by Limits.Run; zero: none
+	*prepared
+	attempt int // from 0
 
-	plan  *placement.Plan
-	hosts []*host // by node; before placing, as reached
+	plan  *placement.Plan // nil until the ranks are placed
+	hosts []*host         // by node; before placing, as lined up
 
 	mail    *mailbox
 	printer *printer
@@ -74,12 +69,12 @@ type launch struct {
 	state
 }
 
-// run takes a prepared job to its end.
+// run takes the attempt to its end.
 func (l *launch) run(ctx context.Context, result *Result) error {
+	result.First, result.Ranks = nil, nil
 	if err := l.reach(ctx); err != nil {
 		return err
 	}
-	defer l.reacher.close()
 	l.begin()
 	err := l.start()
 	if err == nil {
@@ -95,31 +90,17 @@ func (l *launch) run(ctx context.Context, result *Result) error {
 // reach starts the agents, places the ranks and lets go of hosts that got
 // none. On error nothing is left running.
 func (l *launch) reach(ctx context.Context) (err error) {
-	defer func() {
-		if err != nil {
-			l.reacher.close()
-		}
-	}()
-	if !l.deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, l.deadline, ErrTimeout)
-		defer cancel()
-	}
-	names := uniqueNames(l.entries)
-	for i, e := range l.entries {
-		l.hosts = append(l.hosts, &host{entry: e, name: names[i], local: l.reacher.isLocal(e)})
-	}
+	ctx, cancel := l.untilDeadline(ctx)
+	defer cancel()
+	l.hosts = l.lineUp()
 	if err := l.reachUnlessSignalled(ctx); err != nil {
 		return err
 	}
-	seats := l.seats(l.hosts)
-	for i := range seats {
-		seats[i].Name = names[i]
-	}
-	if l.plan, err = placement.Place(l.size(), seats, l.job.Placement); err != nil {
+	if l.plan, err = placement.Place(l.size(), seats(l.hosts), l.job.Placement); err != nil {
 		l.closeHosts()
 		return &PlanError{[]error{err}}
 	}
+	l.ranks = l.plan.Size
 	var seated []*host
 	for node, a := range l.plan.Hosts {
 		h := l.hosts[a.Index]
@@ -133,8 +114,10 @@ func (l *launch) reach(ctx context.Context) (err error) {
 		}
 	}
 	l.hosts = seated
-	for _, text := range slices.Concat(l.warnings, l.plan.Notes) {
-		l.event(Event{Kind: Warning, Rank: -1, Message: text})
+	if l.attempt == 0 {
+		for _, text := range slices.Concat(l.warnings, l.plan.Notes) {
+			l.event(Event{Kind: Warning, Rank: -1, Message: text})
+		}
 	}
 	return nil
 }
@@ -145,7 +128,7 @@ func (l *launch) reachUnlessSignalled(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	reached := make(chan error, 1)
-	go func() { reached <- l.reacher.reachAll(ctx, l.hosts, l.event) }()
+	go func() { reached <- l.reachHosts(ctx) }()
 	for {
 		select {
 		case err := <-reached:
@@ -158,42 +141,15 @@ func (l *launch) reachUnlessSignalled(ctx context.Context) error {
 	}
 }
 
-// uniqueNames names the hosts of a plan: as they are written, with user and
-// port where only those tell two entries apart.
-func uniqueNames(entries []hostfiles.Host) []string {
-	count := map[string]int{}
-	for _, e := range entries {
-		count[e.Name]++
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name
-		if count[e.Name] == 1 {
-			continue
-		}
-		if e.User != "" {
-			names[i] = e.User + "@" + names[i]
-		}
-		if e.Port != 0 {
-			names[i] = fmt.Sprintf("%s:%d", names[i], e.Port)
-		}
-	}
-	return names
-}
-
 // begin prepares to hear from the agents.
 func (l *launch) begin() {
 	rankHosts := make([]string, l.plan.Size)
 	for r := range rankHosts {
 		rankHosts[r] = l.hosts[l.plan.Seat(r).Node].name
 	}
-	stdin := -1
-	if l.job.Streams.Stdin != nil {
-		stdin = 0
-	}
 	l.state = newState(l.plan.Size)
 	l.printer = newPrinter(stdio.Config{
-		Hosts: rankHosts, Stdin: stdin, Tag: l.tag,
+		Hosts: rankHosts, Stdin: l.stdinRank(), Tag: l.tag,
 		SameDestination: sameFile(l.job.Streams.Stdout, l.job.Streams.Stderr),
 	}, l.job.Streams, hostWindow(len(l.hosts)), l.outputFailed)
 	for _, h := range l.hosts {
@@ -210,7 +166,7 @@ func (l *launch) start() error {
 	addrs := l.addresses()
 	app := l.job.Apps[0]
 	m := wire.Start{
-		Job: l.id, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
+		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
 		Env: l.env, Staged: l.job.Stage, Stdin: -1,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
@@ -245,8 +201,8 @@ func (l *launch) start() error {
 	for _, h := range l.hosts {
 		m.Node = h.node
 		mine := m
-		if h == master && l.job.Streams.Stdin != nil {
-			mine.Stdin = 0
+		if h == master {
+			mine.Stdin = l.stdinRank()
 		}
 		if err := h.conn.Send(&mine); err != nil && first == nil && errors.Is(err, wire.ErrTooLarge) {
 			first = &PlanError{[]error{err}}
@@ -255,7 +211,7 @@ func (l *launch) start() error {
 	if first != nil {
 		return first
 	}
-	if l.job.Streams.Stdin != nil {
+	if l.stdinRank() >= 0 {
 		var err error
 		l.input, err = startInput(master.conn, l.job.Streams.Stdin)
 		return err
@@ -283,11 +239,26 @@ func (l *launch) addresses() []netip.Addr {
 	return chooseAddresses(known)
 }
 
+// stdinRank is the rank that reads standard input, -1 for none. What an earlier
+// attempt has taken of it cannot be had again, so later ones get nothing.
+func (l *launch) stdinRank() int {
+	if l.job.Streams.Stdin == nil || l.attempt > 0 {
+		return -1
+	}
+	return 0
+}
+
+// event tells the caller of what happened in this attempt.
+func (l *launch) event(e Event) {
+	e.Attempt = l.attempt
+	l.prepared.event(e)
+}
+
 // event tells the caller. Events come one at a time: reaching hosts holds a
 // lock, and everything after is one goroutine's.
-func (l *launch) event(e Event) {
-	if l.job.Events != nil {
+func (p *prepared) event(e Event) {
+	if p.job.Events != nil {
 		e.Time = time.Now()
-		l.job.Events(e)
+		p.job.Events(e)
 	}
 }

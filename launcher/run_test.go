@@ -396,7 +396,7 @@ func TestStagedProgramIsFoundHere(t *testing.T) {
 }
 
 func TestALauncherThatWasStoppedBlamesNoHost(t *testing.T) {
-	l := &launch{job: &Job{Limits: Limits{Node: time.Second}}}
+	l := &launch{prepared: &prepared{job: &Job{Limits: Limits{Node: time.Second}}}}
 	at := time.Now()
 	l.beat(at)
 	l.beat(at.Add(500 * time.Millisecond))

@@ -61,6 +61,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			}}},
 		{Name: "oversubscribe", Usage: "allow more ranks than declared slots",
 			Value: c.toggle(func() { job.Placement.Oversubscribe = true })},
+		{Name: "spares", Usage: "hold the last N hosts back for those that fail",
+			Value: &value{c, "N", number(&job.Spares, 0, maxRanks, "of hosts", "1")}},
 		{Name: "local", Usage: "how to reach this very host: directly, or by logging in",
 			Value: &value{c, "auto|never", oneOf(&job.Local, "auto", "never")}},
 	})
@@ -100,6 +102,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "D", limit(&job.Limits.Start, "2m")}},
 		{Name: "node-timeout", Usage: "silence after which a host counts as lost (15; 0: never)",
 			Value: &value{c, "D", limit(&job.Limits.Node, "30")}},
+		{Name: "restarts", Aliases: []string{"max-restarts"}, Usage: "start all ranks anew so often after a rank or host failed (0)",
+			Value: &value{c, "N", number(&job.Restarts, 0, maxRanks, "of restarts", "3")}},
 		{Name: "p", Usage: "port of the hosts' SSH servers",
 			Value: &value{c, "PORT", number(&job.SSH.Port, 1, 65535, "as a port", "2222")}},
 		{Name: "i", Usage: "private key to log in with",

@@ -80,7 +80,7 @@ func hostWorld(m *wire.Start, socket string) rankenv.World {
 	return rankenv.World{
 		Size: size, LocalSize: len(host.Ranks),
 		Node: m.Node, Nodes: len(m.Hosts),
-		Host: host.Name, Job: m.Job, Addr: host.Addr,
+		Host: host.Name, Job: m.Job, Attempt: m.Attempt, Addr: host.Addr,
 		Master: m.Master, Socket: socket,
 		By: rankenv.Gorun,
 	}

@@ -41,7 +41,7 @@ func startServices(ctx context.Context, a *agent, m *wire.Start) (*services, err
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	conf := &gossip.Config{
 		World: rankenv.World{
-			Node: m.Node, Nodes: len(m.Hosts), Host: m.Hosts[m.Node].Name, Job: m.Job, By: rankenv.Gorun,
+			Node: m.Node, Nodes: len(m.Hosts), Host: m.Hosts[m.Node].Name, Job: m.Job, Attempt: m.Attempt, By: rankenv.Gorun,
 		},
 		Key:   m.Key,
 		Relay: relay{a.conn},

@@ -55,6 +55,7 @@ type FileData struct{ Data []byte }
 // Start tells an agent its share of the job. It is sent once.
 type Start struct {
 	Job     string
+	Attempt int    // how often the job was restarted before
 	Path    string // GORUN_JOB_PATH of the launcher, for a job inside a job
 	Key     []byte // the job key, 32 random bytes; a secret
 	Node    int    // this agent's index in Hosts

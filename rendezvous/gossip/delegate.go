@@ -25,7 +25,7 @@ const (
 func (n *Node) memberlistConfig() *memberlist.Config {
 	conf := memberlist.DefaultLANConfig()
 	conf.Name = n.names[n.self]
-	conf.Label = n.conf.World.Job
+	conf.Label = fmt.Sprintf("%s:%d", n.conf.World.Job, n.conf.World.Attempt)
 	conf.Transport = n.net
 	conf.AdvertiseAddr = n.addr.Addr().String()
 	conf.AdvertisePort = int(n.addr.Port())

@@ -1,0 +1,82 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// run makes attempts until one succeeds, or fails in a way that another would
+// not change, or Job.Restarts were made. Each is a launch of its own, with new
+// agents, a new key and a new cluster; the job's id, its size and its time
+// limit stay.
+func (p *prepared) run(ctx context.Context, result *Result) error {
+	defer p.reacher.close()
+	for attempt := 0; ; attempt++ {
+		l := &launch{prepared: p, attempt: attempt, mail: newMailbox()}
+		err := l.run(ctx, result)
+		if attempt == p.job.Restarts || !l.mayRestart(err) || ctx.Err() != nil {
+			return err
+		}
+		result.Restarts++
+		l.event(Event{Kind: Restarting, Rank: -1, Message: fmt.Sprintf("%v; restart %d of %d", err, result.Restarts, p.job.Restarts)})
+		if err := p.pause(ctx, restartPause(result.Restarts)); err != nil {
+			return err
+		}
+	}
+}
+
+// mayRestart says whether a failure may not come again: that of a rank or a
+// host. A program that is not there and a job that cannot be placed stay so,
+// and what the user or a time limit has ended is to end. A host that could not
+// be reached in the first place was tried for long enough, and is more likely
+// a mistyped name.
+func (l *launch) mayRestart(err error) bool {
+	var host *HostError
+	switch {
+	case errors.As(err, new(*ExitError)):
+		return true
+	case errors.As(err, &host):
+		return l.attempt > 0 || l.plan != nil
+	}
+	return false
+}
+
+// restartPause is how long the nth restart is held up: the first not at all,
+// since most failures do not come twice; then a second, doubled each time, for
+// what needs time to recover, until half a minute.
+func restartPause(n int) time.Duration {
+	if n < 2 {
+		return 0
+	}
+	return min(time.Second<<min(n-2, 5), 30*time.Second)
+}
+
+// pause blocks for d. Its error says what has ended the job meanwhile.
+func (p *prepared) pause(ctx context.Context, d time.Duration) error {
+	ctx, cancel := p.untilDeadline(ctx)
+	defer cancel()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case s := <-p.job.Signals:
+			if ends(s) {
+				return &SignalError{signalNameOf(s)}
+			}
+		}
+	}
+}
+
+// untilDeadline returns a context that ends with the job's time limit.
+func (p *prepared) untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.deadline.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, p.deadline, ErrTimeout)
+}
