@@ -63,6 +63,8 @@ type Streams struct {
 	Stdin          io.Reader // goes to rank 0; nil: end of file
 	Stdout, Stderr io.Writer // not written to at the same time; nil: discarded
 	Tag            string    // before each line, "{host}:{rank}| "; "": nothing
+	Raw            bool      // bytes as they come, without waiting for lines to end
+	Merge          bool      // a rank's standard error is its standard output, in the order in which it writes
 }
 
 // Limits bounds the job in time. 0 is the default and a negative value none.

@@ -35,6 +35,7 @@ type printer struct {
 	window  int64        // of a host
 	failed  func(error)  // told of a writer's first error
 	broken  [2]bool      // streams whose writer failed; their output is dropped
+	merged  bool         // standard output is all there is
 
 	done chan struct{} // closed when everything is written, or given up
 	once sync.Once     // closes done
@@ -46,7 +47,7 @@ type printer struct {
 	closed    bool
 	abandoned bool
 
-	tails []stdio.Tail // of standard error, by rank; under mu
+	tails []stdio.Tail // of standard error, or of what it is merged into, by rank; under mu
 	owed  map[*host]int64
 }
 
@@ -63,14 +64,20 @@ func newPrinter(conf stdio.Config, s Streams, window int64, failed func(error)) 
 		writers: [2]io.Writer{stdio.Stdout: s.Stdout, stdio.Stderr: s.Stderr},
 		window:  window,
 		failed:  failed,
+		merged:  s.Merge,
 		done:    make(chan struct{}),
 		more:    make(chan struct{}, 1),
-		tails:   make([]stdio.Tail, len(conf.Hosts)),
+		tails:   make([]stdio.Tail, len(conf.Ranks)),
 		owed:    map[*host]int64{},
 	}
 	for i, w := range p.writers {
 		if w == nil {
 			p.writers[i] = io.Discard
+		}
+	}
+	if p.merged {
+		for rank := range conf.Ranks {
+			p.merger.Close(rank, stdio.Stderr)
 		}
 	}
 	go p.run()
@@ -80,7 +87,7 @@ func newPrinter(conf stdio.Config, s Streams, window int64, failed func(error)) 
 // add hands over an item. It does not block.
 func (p *printer) add(item printItem) {
 	p.mu.Lock()
-	if o := item.output; o != nil && o.Stream == wire.Stderr {
+	if o := item.output; o != nil && (o.Stream == wire.Stderr || p.merged) {
 		p.tails[o.Rank].Write(o.Data)
 	}
 	abandoned := p.abandoned

@@ -143,13 +143,14 @@ func (l *launch) reachUnlessSignalled(ctx context.Context) error {
 
 // begin prepares to hear from the agents.
 func (l *launch) begin() {
-	rankHosts := make([]string, l.plan.Size)
-	for r := range rankHosts {
-		rankHosts[r] = l.hosts[l.plan.Seat(r).Node].name
+	ranks := make([]stdio.Rank, l.plan.Size)
+	for r := range ranks {
+		seat := l.plan.Seat(r)
+		ranks[r] = stdio.Rank{Host: l.hosts[seat.Node].name, Node: seat.Node, Local: seat.LocalRank}
 	}
 	l.state = newState(l.plan.Size)
 	l.printer = newPrinter(stdio.Config{
-		Hosts: rankHosts, Stdin: l.stdinRank(), Tag: l.tag,
+		Ranks: ranks, Stdin: l.stdinRank(), Tag: l.tag, Raw: l.job.Streams.Raw,
 		SameDestination: sameFile(l.job.Streams.Stdout, l.job.Streams.Stderr),
 	}, l.job.Streams, hostWindow(len(l.hosts)), l.outputFailed)
 	for _, h := range l.hosts {
@@ -167,7 +168,7 @@ func (l *launch) start() error {
 	app := l.job.Apps[0]
 	m := wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
-		Env: l.env, Staged: l.job.Stage, Stdin: -1,
+		Env: l.env, Staged: l.job.Stage, Stdin: -1, Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
 	}

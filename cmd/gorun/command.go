@@ -21,6 +21,7 @@ type command struct {
 
 	displayMap, dryRun bool
 	verbose, quiet     bool
+	timestamp          bool
 	help, version      bool
 	notes              []string // to be said before the job starts
 
@@ -81,6 +82,7 @@ func parse(argv []string) (*command, error) {
 	if c.help || c.version {
 		return c, nil
 	}
+	c.completeStreams()
 	return c, c.check()
 }
 

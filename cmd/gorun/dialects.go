@@ -12,6 +12,10 @@ var dialects = []form{
 		}
 		return []string{"--x=" + values[0] + "=" + values[1]}, nil
 	}},
+	{[]string{"prepend-pattern"}, "PATTERN", func(values []string) ([]string, error) {
+		tag, err := hydraTag(values[0])
+		return []string{"--tag=" + tag}, err
+	}},
 	{[]string{"genvlist", "envlist"}, "NAME,…", func(values []string) ([]string, error) {
 		ours := []string{"--export=listed"}
 		for name := range strings.SplitSeq(values[0], ",") {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gorun/gorun/launcher/stdio"
 )
 
 // maxRanks bounds the world size: far above any job, low enough that a slip
@@ -91,7 +93,15 @@ func (c *command) flags() (flags []cli.Flag) {
 	})
 	group("Streams", []*cli.GenericFlag{
 		{Name: "l", Aliases: []string{"tag-output", "prepend-rank"}, Usage: `put "host:rank| " before every line, "... " where one over 64 KiB goes on`,
-			Value: c.toggle(func() { job.Streams.Tag = "{host}:{rank}| " })},
+			Value: c.toggle(func() { job.Streams.Tag = stdio.HostRank })},
+		{Name: "tag", Usage: "put this before every line, with {host}, {rank}, {local_rank}, {node} and {time} filled in",
+			Value: &value{c, "FORMAT", tag(&job.Streams.Tag)}},
+		{Name: "timestamp", Aliases: []string{"timestamp-output"}, Usage: "begin every line with the time at which it was read on its host",
+			Value: c.toggle(func() { c.timestamp = true })},
+		{Name: "raw", Usage: "pass bytes on as they come, without waiting for lines to end",
+			Value: c.toggle(func() { job.Streams.Raw = true })},
+		{Name: "merge-stderr", Aliases: []string{"merge-stderr-to-stdout"}, Usage: "make standard error of the ranks part of their standard output",
+			Value: c.toggle(func() { job.Streams.Merge = true })},
 	})
 	group("Control", []*cli.GenericFlag{
 		{Name: "timeout", Usage: "end the job after this long, with status 124 (90, 1m30s)",

@@ -14,7 +14,7 @@ import (
 type pipes struct {
 	stdin, stdout, stderr  int      // the rank's side; -1: closed
 	toStdin                *os.File // nil: the rank sees end of file
-	fromStdout, fromStderr *os.File
+	fromStdout, fromStderr *os.File // the latter is nil where both are one stream
 }
 
 // Larger pipes spare two thirds of the switches between a rank that prints a
@@ -26,8 +26,10 @@ const (
 )
 
 // newPipes makes the streams of one of so many ranks on this host, with a
-// standard input that we write or the null device's.
-func newPipes(stdin bool, ranks int) (p *pipes, err error) {
+// standard input that we write or the null device's, and with one pipe for
+// both outputs if they are to be merged: only the rank itself knows the order
+// in which it writes.
+func newPipes(stdin, merge bool, ranks int) (p *pipes, err error) {
 	p = &pipes{stdin: -1, stdout: -1, stderr: -1}
 	defer func() {
 		if err != nil {
@@ -43,7 +45,11 @@ func newPipes(stdin bool, ranks int) (p *pipes, err error) {
 	if err == nil {
 		p.stdout, p.fromStdout, err = newPipe(0)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case merge:
+		p.stderr, err = unix.FcntlInt(uintptr(p.stdout), unix.F_DUPFD_CLOEXEC, 0)
+	default:
 		p.stderr, p.fromStderr, err = newPipe(0)
 	}
 	if err == nil && ranks <= roomyRanks {

@@ -129,7 +129,7 @@ func reason(err error) string {
 // startRank starts one rank with its streams, on a forking thread. If that does
 // not work, it tells the launcher why.
 func (a *agent) startRank(number int, p prepared, env []string) (started bool, err error) {
-	out, err := newPipes(number == a.start.Stdin, len(a.host().Ranks))
+	out, err := newPipes(number == a.start.Stdin, a.start.Merge, len(a.host().Ranks))
 	if err != nil {
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
@@ -167,7 +167,9 @@ func (a *agent) startRank(number int, p prepared, env []string) (started bool, e
 	r.pid = pid
 	a.mu.Unlock()
 	a.startPump(number, wire.Stdout, out.fromStdout)
-	a.startPump(number, wire.Stderr, out.fromStderr)
+	if out.fromStderr != nil {
+		a.startPump(number, wire.Stderr, out.fromStderr)
+	}
 	if out.toStdin != nil {
 		a.stdin = newFeeder(a.conn, out.toStdin)
 		a.wg.Go(a.stdin.run)

@@ -54,8 +54,8 @@ func (s Stream) String() string {
 
 // Config describes the job whose output is merged.
 type Config struct {
-	// Hosts holds the name of each rank's host. Its length is the world size.
-	Hosts []string
+	// Ranks says where each rank runs. Its length is the world size.
+	Ranks []Rank
 
 	// Stdin is the rank that owns standard input, whose prompts are not kept
 	// waiting. -1 if there is none.
@@ -133,8 +133,8 @@ type destination struct {
 // NewMerger returns a merger for the job that conf describes. All streams of all
 // ranks are open.
 func NewMerger(conf Config) *Merger {
-	m := &Merger{conf: conf, live: len(conf.Hosts)}
-	m.sources = make([]source, len(conf.Hosts)*streams)
+	m := &Merger{conf: conf, live: len(conf.Ranks)}
+	m.sources = make([]source, len(conf.Ranks)*streams)
 	m.keep = keepTotal / max(1, len(m.sources))
 	for i := range m.sources {
 		m.sources[i].rank = i / streams
@@ -312,7 +312,7 @@ func (m *Merger) appendTagged(d *destination, s *source, data []byte, at time.Ti
 // tag returns the tag of a line that s wrote at the time at.
 func (m *Merger) tag(s *source, at time.Time) []byte {
 	if len(s.tag) == 0 || m.conf.Tag.timed && !at.Equal(s.tagAt) {
-		s.tag = m.conf.Tag.appendTo(s.tag[:0], m.conf.Hosts[s.rank], s.rank, at)
+		s.tag = m.conf.Tag.appendTo(s.tag[:0], s.rank, m.conf.Ranks[s.rank], at)
 		s.tagAt = at
 	}
 	return s.tag

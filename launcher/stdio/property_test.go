@@ -40,7 +40,7 @@ func letter(source int) byte { return 'a' + byte(source) }
 func (s *script) run(t *rapid.T, check func(source int)) {
 	size := rapid.IntRange(1, 4).Draw(t, "size")
 	for rank := range size {
-		s.config.Hosts = append(s.config.Hosts, fmt.Sprintf("N%d", rank/2))
+		s.config.Ranks = append(s.config.Ranks, stdio.Rank{Host: fmt.Sprintf("N%d", rank/2)})
 	}
 	s.config.Stdin = rapid.IntRange(-1, size).Draw(t, "stdin")
 	s.config.SameDestination = rapid.Bool().Draw(t, "same destination")

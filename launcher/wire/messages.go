@@ -65,6 +65,7 @@ type Start struct {
 	PathEnv string   // PATH of the launcher, which comes before the host's own
 	Compat  []string // the launchers whose variables ranks get; empty: the default set
 	Stdin   int      // the rank whose standard input is forwarded; -1: none
+	Merge   bool     // standard error goes where standard output goes
 	Master  string   // host:port
 	Timeout int64    // silence in nanoseconds after which either side gives the other up; 0: never
 	Grace   int64    // nanoseconds between TERM and KILL if the launcher is lost
