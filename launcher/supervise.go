@@ -225,8 +225,8 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at}
 	if m.Signal != 0 {
 		e.Signal = signalName(m.Signal)
-		e.Cause = likelyCause(e.Signal, m.OOM)
 	}
+	e.Cause = likelyCause(e.Signal, m.OOM, m.HostOOM)
 	if !l.exited(h, e) {
 		return
 	}

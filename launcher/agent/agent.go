@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gorun/gorun/launcher/agent/cgroup"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -69,9 +70,13 @@ func run(token string) error {
 	if err != nil {
 		return err
 	}
-	a := newAgent(stream, token, newNursery())
+	children := newNursery()
+	a := newAgent(stream, token, children)
 	// Hello first: the launcher works on it while this process gets ready.
 	err = a.conn.Send(hello())
+	folders := cgroup.Locate()
+	a.ooms.begin(folders)
+	children.group.open(folders.Unified, token)
 	catchAll()
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM) // from the kernel, when the guardian dies
@@ -233,7 +238,6 @@ func (a *agent) begin(m *wire.Start) error {
 	}
 	a.start = m
 	a.window.Give(m.Window)
-	a.ooms.begin()
 	if m.Timeout > 0 {
 		a.wg.Go(a.keepLease)
 	}

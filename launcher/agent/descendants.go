@@ -22,9 +22,16 @@ import (
 const killPatience = 2 * time.Second
 
 // killDescendants kills every process below this one, which must be a child
-// sub-reaper, and returns those that did not go.
-func killDescendants() (left []int) {
-	return killAll(descendants)
+// sub-reaper, and returns those that did not go. If there are any, it calls
+// first, if not nil, in every round.
+func killDescendants(first func()) (left []int) {
+	return killAll(func() []int {
+		left := descendants()
+		if len(left) > 0 && first != nil {
+			first()
+		}
+		return left
+	})
 }
 
 // killAll kills what list returns until it returns nothing, and returns what
@@ -159,14 +166,16 @@ func onPath(path, job string) bool {
 // jobPathVar tells a process the jobs it belongs to, outermost first.
 const jobPathVar = "GORUN_JOB_PATH"
 
-// sweepJob kills the processes of a job by their environment, and removes its
-// folders.
+// sweepJob kills the processes of a job by their control group and by their
+// environment, and removes its folders.
 func sweepJob(job string) error {
 	if job == "" {
 		return errors.New("--sweep: expected a job id, found an empty one")
 	}
 	defer sweepFolders(job)
-	if left := killAll(func() []int { return marked(job) }); len(left) > 0 {
+	left := sweepGroups(tokenPrefix(job))
+	left = append(left, killAll(func() []int { return marked(job) })...)
+	if len(left) > 0 {
 		return fmt.Errorf("processes %v of job %s could not be killed", left, job)
 	}
 	return nil

@@ -12,6 +12,9 @@
 // is a sub-reaper too, so that a rank's grandchildren that make sessions of
 // their own, or lose their parents, stay below it and can be found.
 //
+// Where the host delegates a control group, the ranks get one below it, which
+// the kernel kills as a whole: see package cgroup.
+//
 // Ranks are started by a few locked threads that live as long as the agent,
 // because the kernel's parent-death signal follows the thread that forked, not
 // the process (golang/go#27505).

@@ -48,7 +48,11 @@ func guard(job string) error {
 		return err
 	}
 	defer removeFolders(token)
-	if left := killDescendants(); len(left) > 0 {
+	left := killDescendants(nil)
+	if status.Signaled() { // it did not come to remove its control group
+		left = append(left, sweepGroups(token)...)
+	}
+	if len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "gorun agent: processes %v could not be killed\n", left)
 	}
 	if status.Signaled() {

@@ -20,8 +20,9 @@ const maxForkers = 4
 // which live as long as the agent; another reaps them and every orphan that
 // falls to the agent, so that a thousand ranks do not take a thousand threads.
 type nursery struct {
-	work chan func()
-	wg   sync.WaitGroup
+	group jobGroup
+	work  chan func()
+	wg    sync.WaitGroup
 
 	mu      sync.Mutex
 	forking int                              // forks under way
@@ -77,7 +78,7 @@ func (n *nursery) start(path string, args []string, attr *syscall.ProcAttr, ende
 	n.mu.Lock()
 	n.forking++
 	n.mu.Unlock()
-	pid, err = syscall.ForkExec(path, args, attr)
+	pid, err = n.group.start(path, args, attr)
 	n.mu.Lock()
 	n.forking--
 	status, over := n.early[pid]
@@ -135,6 +136,7 @@ func (n *nursery) close() {
 	n.born.Signal()
 	n.mu.Unlock()
 	n.wg.Wait()
+	n.group.close()
 }
 
 func (n *nursery) signal(leader int, s syscall.Signal) { syscall.Kill(-leader, s) }
@@ -153,4 +155,4 @@ func (n *nursery) awaitStrays(deadline time.Time) (gone bool) {
 	return len(left) == 0
 }
 
-func (n *nursery) killRest() (left []int) { return killDescendants() }
+func (n *nursery) killRest() (left []int) { return killDescendants(n.group.kill) }

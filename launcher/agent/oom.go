@@ -2,55 +2,37 @@
 
 package agent
 
-import (
-	"bufio"
-	"bytes"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-)
+import "github.com/gorun/gorun/launcher/agent/cgroup"
 
-// oomCounter tells whether the kernel's out-of-memory killer was at work in
-// the agent's cgroup (version 2, whose processes are its ranks too).
+// oomCounter tells whether the kernel's out-of-memory killer has struck: in
+// the control groups of the agent, whose processes are its ranks too, or
+// somewhere on the host, which is a weaker hint. One goroutine at a time uses
+// it. The zero value knows of none.
 type oomCounter struct {
-	file string
-	last int
+	begun       bool
+	folders     cgroup.Folders
+	group, host int // kills that ranks' ends account for
 }
 
-func (o *oomCounter) begin() {
-	b, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(b)) {
-		if group, ok := strings.CutPrefix(line, "0::"); ok {
-			o.file = filepath.Join("/sys/fs/cgroup", strings.TrimSpace(group), "memory.events")
-		}
-	}
-	o.last = o.read()
+func (o *oomCounter) begin(f cgroup.Folders) {
+	o.begun, o.folders = true, f
+	o.group, _ = f.OOMKills()
+	o.host, _ = cgroup.HostOOMKills()
 }
 
-func (o *oomCounter) read() int {
-	b, err := os.ReadFile(o.file)
-	if err != nil {
-		return 0
+// take reports whether there was a kill that no earlier call has reported.
+// Every call takes one: two ranks that were killed at once both hear of it.
+func (o *oomCounter) take() (group, host bool) {
+	if !o.begun {
+		return false, false
 	}
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for lines.Scan() {
-		if n, ok := strings.CutPrefix(lines.Text(), "oom_kill "); ok {
-			count, _ := strconv.Atoi(n)
-			return count
-		}
+	if n, ok := o.folders.OOMKills(); ok && n > o.group {
+		o.group++
+		group = true
 	}
-	return 0
-}
-
-// grew reports whether there were kills since the last look. It is called by
-// one goroutine at a time.
-func (o *oomCounter) grew() bool {
-	now := o.read()
-	grew := now > o.last
-	o.last = now
-	return grew
+	if n, ok := cgroup.HostOOMKills(); ok && n > o.host {
+		o.host++
+		host = true
+	}
+	return group, host
 }

@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -207,11 +205,13 @@ func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus(), Clock: now.UnixNano()}
 	if status.Signaled() {
 		m.Code, m.Signal = -1, int(status.Signal())
-		m.OOM = status.Signal() == unix.SIGKILL && a.ooms.grew()
 	}
 	a.mu.Lock()
 	m.Told = r.told
 	a.mu.Unlock()
+	if m.Code != 0 && !m.Told {
+		m.OOM, m.HostOOM = a.ooms.take()
+	}
 	a.conn.Send(m) // an error means that the launcher is gone, which receive sees
 	a.forget(r)
 }

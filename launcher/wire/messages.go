@@ -143,11 +143,13 @@ type Joined struct{ Rank int }
 // Exited tells how a rank ended.
 type Exited struct {
 	Rank   int
-	Code   int   // exit status; -1: killed by Signal
-	Signal int   // 0: none
-	OOM    bool  // the kernel's out-of-memory killer was at work in its cgroup
-	Clock  int64 // Unix time in nanoseconds by the agent's clock
-	Told   bool  // it had been sent TERM or KILL by this agent before
+	Code   int // exit status; -1: killed by Signal
+	Signal int // 0: none
+	// The kernel's out-of-memory killer was at work in the agent's control
+	// group, or somewhere on the host.
+	OOM, HostOOM bool
+	Clock        int64 // Unix time in nanoseconds by the agent's clock
+	Told         bool  // it had been sent TERM or KILL by this agent before
 }
 
 // Signal is sent on to the process group of every rank.
