@@ -50,6 +50,20 @@ func isContract(name string) bool {
 		})
 }
 
+// checkSet refuses variables that cannot be set.
+func checkSet(entries []string) error {
+	for _, entry := range entries {
+		name, _, ok := strings.Cut(entry, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("-x: expected NAME=value, found %q", entry)
+		}
+		if isContract(name) {
+			return fmt.Errorf("-x: %s is set by gorun for each rank and cannot be chosen", name)
+		}
+	}
+	return nil
+}
+
 // export returns what of the launcher's environment ranks inherit, without
 // what their host decides, and warnings about what was named but is not set.
 func export(environ []string, e Env) (env, warnings []string, err error) {
@@ -64,14 +78,8 @@ func export(environ []string, e Env) (env, warnings []string, err error) {
 	if !slices.Contains([]string{"all", "listed", "none"}, mode) {
 		return nil, nil, fmt.Errorf("--export: expected all, listed or none, found %q", mode)
 	}
-	for _, entry := range e.Set {
-		name, _, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return nil, nil, fmt.Errorf("-x: expected NAME=value, found %q", entry)
-		}
-		if isContract(name) {
-			return nil, nil, fmt.Errorf("-x: %s is set by gorun for each rank and cannot be chosen", name)
-		}
+	if err := checkSet(e.Set); err != nil {
+		return nil, nil, err
 	}
 	passed := map[string]bool{}
 	for _, entry := range environ {

@@ -14,7 +14,7 @@ import (
 
 // Job is what to run. Only Apps is required. [Run] does not change it.
 type Job struct {
-	Apps      []App            // the program; several are refused for now
+	Apps      []App            // the programs; ranks are numbered in this order
 	Hosts     []hostfiles.Host // nil: this host
 	Placement placement.Policy
 	Env       Env
@@ -43,7 +43,8 @@ type Job struct {
 // App is one program of a job.
 type App struct {
 	Args  []string // Args[0] is the program: a path, or a name looked up in the rank's PATH
-	Ranks int      // 0: one per slot; with no hosts, 1
+	Env   []string // "NAME=value", over Job.Env
+	Ranks int      // 0: one per slot; with no hosts, 1; required if there are several programs
 	Dir   string   // working folder, which must exist on every host; "": the launcher's where it exists, else the home
 }
 

@@ -3,6 +3,7 @@ package launcher
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -20,7 +21,8 @@ type prepared struct {
 	job      *Job
 	id       string
 	began    time.Time
-	deadline time.Time // by Limits.Run; zero: none
+	deadline time.Time        // by Limits.Run; zero: none
+	policy   placement.Policy // Job.Placement, with the ranks of each program
 	env      []string
 	warnings []string
 	tag      stdio.Tag
@@ -38,12 +40,7 @@ func prepare(job *Job) (*prepared, error) {
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	switch {
-	case len(job.Apps) == 0 || len(job.Apps[0].Args) == 0 || job.Apps[0].Args[0] == "":
-		problem("no program to run")
-	case len(job.Apps) > 1:
-		problem("several programs in one job are not built yet")
-	}
+	problems = append(problems, checkApps(job.Apps)...)
 	if !slices.Contains([]string{"", "auto", "never"}, job.Local) {
 		problem("--local: expected auto or never, found %q", job.Local)
 	}
@@ -64,6 +61,15 @@ func prepare(job *Job) (*prepared, error) {
 	if p.env, p.warnings, err = export(os.Environ(), job.Env); err != nil {
 		problems = append(problems, err)
 	}
+	p.policy = job.Placement
+	for _, app := range job.Apps {
+		if err := checkSet(app.Env); err != nil {
+			problems = append(problems, err)
+		}
+		if len(job.Apps) > 1 {
+			p.policy.Apps = append(p.policy.Apps, app.Ranks)
+		}
+	}
 	if p.tag, err = stdio.ParseTag(job.Streams.Tag); err != nil {
 		problems = append(problems, err)
 	}
@@ -77,6 +83,23 @@ func prepare(job *Job) (*prepared, error) {
 	}
 	p.reacher, err = newReacher(job, p.id, entries)
 	return p, err
+}
+
+// checkApps refuses programs that cannot be.
+func checkApps(apps []App) []error {
+	if len(apps) == 0 {
+		return []error{errors.New("no program to run")}
+	}
+	var problems []error
+	for i, app := range apps {
+		switch {
+		case len(app.Args) == 0 || app.Args[0] == "":
+			problems = append(problems, errors.New("no program to run"))
+		case len(apps) > 1 && app.Ranks == 0:
+			problems = append(problems, fmt.Errorf("%s: expected a number of ranks, since it is program %d of %d", app.Args[0], i+1, len(apps)))
+		}
+	}
+	return problems
 }
 
 func newID() string {
@@ -152,10 +175,13 @@ func (j *Job) isLocal(h hostfiles.Host) bool {
 	return j.Local != "never" && remote.IsLocal(h)
 }
 
-// size is the number of ranks asked for, 0 if the slots decide.
+// size is the number of ranks asked for, 0 if the slots decide, or the programs.
 func (p *prepared) size() int {
 	if p.ranks > 0 {
 		return p.ranks
+	}
+	if len(p.policy.Apps) > 0 {
+		return 0
 	}
 	ranks := p.job.Apps[0].Ranks
 	if ranks == 0 && p.job.Hosts == nil && p.job.Placement.PerHost == 0 {
@@ -167,7 +193,7 @@ func (p *prepared) size() int {
 // check says why the ranks cannot be placed on hosts, as far as that is known
 // without reaching them.
 func (p *prepared) check(indexes []int) error {
-	return placement.Check(p.size(), seats(p.roster.hosts(indexes)), p.job.Placement)
+	return placement.Check(p.size(), seats(p.roster.hosts(indexes)), p.policy)
 }
 
 // seats describes hosts to the planner, with what is known of them.
@@ -193,7 +219,7 @@ func (p *prepared) lineUp() []*host {
 	if !p.limited(hosts) {
 		return hosts
 	}
-	plan, err := placement.Place(p.size(), seats(hosts), p.job.Placement)
+	plan, err := placement.Place(p.size(), seats(hosts), p.policy)
 	if err != nil {
 		return hosts
 	}

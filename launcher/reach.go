@@ -23,6 +23,8 @@ type reacher struct {
 	program *remote.Program
 	path    string // of the agent's program on this host
 	files   []stagedFile
+
+	programs []string // names of the programs among files, one an App; nil: none is staged
 	log     *slog.Logger
 }
 
@@ -41,7 +43,7 @@ func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
 	if r.program, err = remote.NewProgram(job.Agent); err != nil {
 		return nil, err
 	}
-	if r.files, err = stagedFiles(job); err != nil {
+	if r.files, r.programs, err = stagedFiles(job); err != nil {
 		return nil, err
 	}
 	for _, h := range hosts {

@@ -96,7 +96,7 @@ func (l *launch) reach(ctx context.Context) (err error) {
 	if err := l.reachUnlessSignalled(ctx); err != nil {
 		return err
 	}
-	if l.plan, err = placement.Place(l.size(), seats(l.hosts), l.job.Placement); err != nil {
+	if l.plan, err = placement.Place(l.size(), seats(l.hosts), l.policy); err != nil {
 		l.closeHosts()
 		return &PlanError{[]error{err}}
 	}
@@ -165,10 +165,9 @@ func (l *launch) start() error {
 	key := make([]byte, 32)
 	rand.Read(key)
 	addrs := l.addresses()
-	app := l.job.Apps[0]
 	m := wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
-		Env: l.env, Staged: l.job.Stage, Stdin: -1, Merge: l.job.Streams.Merge,
+		Apps: l.apps(), Env: l.env, Stdin: -1, Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
 	}
@@ -178,15 +177,6 @@ func (l *launch) start() error {
 	for _, c := range l.job.Env.Compat {
 		m.Compat = append(m.Compat, string(c))
 	}
-	wireApp := wire.App{Args: app.Args, Dir: app.Dir}
-	if app.Dir == "" {
-		wireApp.Dir, _ = os.Getwd() // it may have been removed
-		wireApp.DirHint = true
-	}
-	for r := range l.plan.Size {
-		wireApp.Ranks = append(wireApp.Ranks, r)
-	}
-	m.Apps = []wire.App{wireApp}
 	for node, a := range l.plan.Hosts {
 		h := wire.Host{Name: l.hosts[node].name, Addr: addrs[node].String()}
 		for _, s := range a.Seats {
@@ -218,6 +208,26 @@ func (l *launch) start() error {
 		return err
 	}
 	return nil
+}
+
+// apps returns the programs as agents are told of them.
+func (l *launch) apps() []wire.App {
+	apps := make([]wire.App, len(l.job.Apps))
+	for i, app := range l.job.Apps {
+		apps[i] = wire.App{Args: app.Args, Env: app.Env, Dir: app.Dir}
+		if app.Dir == "" {
+			apps[i].Dir, _ = os.Getwd() // it may have been removed
+			apps[i].DirHint = true
+		}
+		if l.job.Stage {
+			apps[i].Staged = l.reacher.programs[i]
+		}
+	}
+	for r := range l.plan.Size {
+		app := &apps[l.plan.Seat(r).App]
+		app.Ranks = append(app.Ranks, r)
+	}
+	return apps
 }
 
 // addresses chooses where the hosts reach one another.

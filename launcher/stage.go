@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gorun/gorun/launcher/wire"
@@ -21,18 +22,18 @@ type stagedFile struct {
 	wire.File
 }
 
-// stagedFiles reads what the job stages: its program, if Stage is set, and
-// Files. Errors are *StartError for the program, else *PlanError; nothing has
-// been started.
-func stagedFiles(job *Job) ([]stagedFile, error) {
-	var files []stagedFile
-	seen := map[string]string{}
+// stagedFiles reads what the job stages: its programs, if Stage is set, and
+// Files. It also returns the names that the programs have on the hosts. Errors
+// are *StartError for a program, else *PlanError; nothing has been started.
+func stagedFiles(job *Job) (files []stagedFile, programs []string, err error) {
 	if job.Stage {
-		f, err := stagedProgram(job.Apps[0].Args[0])
-		if err != nil {
-			return nil, err
+		if files, programs, err = stagedPrograms(job.Apps); err != nil {
+			return nil, nil, err
 		}
-		files, seen[f.Name] = append(files, f), f.path
+	}
+	seen := map[string]string{}
+	for _, f := range files {
+		seen[f.Name] = f.path
 	}
 	var problems []error
 	for _, p := range job.Files {
@@ -52,9 +53,33 @@ func stagedFiles(job *Job) ([]stagedFile, error) {
 		files = append(files, f)
 	}
 	if len(problems) > 0 {
-		return nil, &PlanError{problems}
+		return nil, nil, &PlanError{problems}
 	}
-	return files, nil
+	return files, programs, nil
+}
+
+// stagedPrograms reads the programs, each once, and names them. Of two that are
+// called train and differ, the second is train.2.
+func stagedPrograms(apps []App) (files []stagedFile, names []string, err error) {
+	for i, app := range apps {
+		f, err := stagedProgram(app.Args[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		for base, n := f.Name, i+1; ; n++ {
+			same := slices.IndexFunc(files, func(other stagedFile) bool { return other.Name == f.Name })
+			if same < 0 {
+				files = append(files, f)
+				break
+			}
+			if files[same].Hash == f.Hash && files[same].Mode == f.Mode {
+				break
+			}
+			f.Name = fmt.Sprintf("%s.%d", base, n)
+		}
+		names = append(names, f.Name)
+	}
+	return files, names, nil
 }
 
 var errNotInPath = errors.New("not found in PATH")

@@ -67,13 +67,13 @@ func TestFindProgram(t *testing.T) {
 func TestComposeEnv(t *testing.T) {
 	m := &wire.Start{
 		Job: "inner", Path: "outer/h", PathEnv: "/launcher/bin:/bin",
-		Env:   []string{"HOME=/launcher", "KEPT=1", "OMP_NUM_THREADS=7"},
+		Env:   []string{"HOME=/launcher", "KEPT=1", "OMP_NUM_THREADS=7", "OWN=0"},
 		Hosts: []wire.Host{{Name: "a", Ranks: []int{0, 1}}},
 	}
-	env := composeEnv(m, map[string]string{"HOME": "/host", "USER": "u", "PATH": "/bin:/usr/bin"}, "/work")
+	env := composeEnv(m, []string{"OWN=1"}, map[string]string{"HOME": "/host", "USER": "u", "PATH": "/bin:/usr/bin"}, "/work")
 	require.Subset(t, env, []string{
 		"HOME=/host", "USER=u", "KEPT=1", "PWD=/work", "OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=1",
-		"PATH=/launcher/bin:/bin:/usr/bin", "GORUN_JOB_PATH=outer/h:inner/a",
+		"PATH=/launcher/bin:/bin:/usr/bin", "GORUN_JOB_PATH=outer/h:inner/a", "OWN=1",
 	})
 	names := map[string]bool{}
 	for _, entry := range env {

@@ -38,10 +38,15 @@ func hostEnv(environ []string) map[string]string {
 	return host
 }
 
-// composeEnv returns the environment that all ranks of this host share: the
-// launcher's selection, then what is this host's, then defaults.
-func composeEnv(m *wire.Start, host map[string]string, dir string) []string {
+// composeEnv returns the environment that a program's ranks on this host share:
+// the launcher's selection, the program's own variables, what is this host's,
+// then defaults.
+func composeEnv(m *wire.Start, own []string, host map[string]string, dir string) []string {
 	env := slices.Clone(m.Env)
+	for _, entry := range own {
+		name, value, _ := strings.Cut(entry, "=")
+		env = setEnv(env, name, value)
+	}
 	for _, name := range loginVars {
 		if value := host[name]; value != "" {
 			env = setEnv(env, name, value)

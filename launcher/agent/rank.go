@@ -28,8 +28,8 @@ type rank struct {
 func (a *agent) startRanks() error {
 	host := hostEnv(os.Environ())
 	var ready []prepared
-	for i, app := range a.start.Apps {
-		program, problem := a.prepare(i, app, host)
+	for _, app := range a.start.Apps {
+		program, problem := a.prepare(app, host)
 		if problem != nil {
 			return a.conn.Send(problem)
 		}
@@ -68,7 +68,7 @@ type prepared struct {
 }
 
 // prepare finds the folder and the program of an app, or says what is wrong.
-func (a *agent) prepare(index int, app wire.App, host map[string]string) (prepared, *wire.NotStarted) {
+func (a *agent) prepare(app wire.App, host map[string]string) (prepared, *wire.NotStarted) {
 	p := prepared{args: app.Args, dir: app.Dir}
 	refuse := func(path string, err error, hint string) (prepared, *wire.NotStarted) {
 		first := -1
@@ -93,10 +93,10 @@ func (a *agent) prepare(index int, app wire.App, host map[string]string) (prepar
 		}
 		a.conn.Send(&wire.Notice{Text: missing + ", so ranks start in " + p.dir})
 	}
-	p.env = composeEnv(a.start, host, p.dir)
+	p.env = composeEnv(a.start, app.Env, host, p.dir)
 	name := app.Args[0]
-	if a.start.Staged && index == 0 {
-		staged := a.files.path(filepath.Base(name))
+	if app.Staged != "" {
+		staged := a.files.path(app.Staged)
 		if staged == "" {
 			return refuse(name, errors.New("it was not staged"), "")
 		}

@@ -69,7 +69,6 @@ type Start struct {
 	Master  string   // host:port
 	Timeout int64    // silence in nanoseconds after which either side gives the other up; 0: never
 	Grace   int64    // nanoseconds between TERM and KILL if the launcher is lost
-	Staged  bool     // the program is the file of its name that was sent before
 	Window  int64    // bytes of output that may be sent before the first Credit
 }
 
@@ -83,9 +82,11 @@ type Host struct {
 // App is one program.
 type App struct {
 	Args    []string
+	Env     []string // over Start's
 	Dir     string
 	DirHint bool  // Dir is only where the launcher was: the home serves where it is missing
-	Ranks   []int // who runs it
+	Staged  string // the file, of those sent before, that is the program; "": it is on the host
+	Ranks   []int  // who runs it
 }
 
 // Ready answers Start once the agent's own services stand: the address of its
