@@ -83,8 +83,20 @@ func TestProgramsThatCannotBe(t *testing.T) {
 	}
 }
 
+// A program, and its folder, need be only where its ranks are.
+func TestOnlyTheHostOfAProgramLooksForIt(t *testing.T) {
+	job, _ := hosts(t, []int{1, 1}, "")
+	job.Apps = []App{shApp(1, "sleep 60"), shApp(1, "")}
+	job.Apps[1].Dir = "/no/such/folder"
+	o := run(t, job)
+	var start *StartError
+	require.ErrorAs(t, o.err, &start)
+	require.Equal(t, 1, start.Rank)
+	require.Equal(t, "/no/such/folder", start.Program)
+}
+
 func TestTheSecondProgramThatIsNotThereIsNamed(t *testing.T) {
 	o := run(t, &Job{Apps: []App{shApp(1, "sleep 60"), {Args: []string{"/no/such/program"}, Ranks: 1}}})
-	require.ErrorContains(t, o.err, "/no/such/program")
+	require.ErrorContains(t, o.err, "rank 1: /no/such/program")
 	require.Equal(t, StatusNotFound, o.Status)
 }

@@ -25,7 +25,7 @@ type reacher struct {
 	files   []stagedFile
 
 	programs []string // names of the programs among files, one an App; nil: none is staged
-	log     *slog.Logger
+	log      *slog.Logger
 }
 
 // newReacher prepares to reach hosts. It fails before anything is started.

@@ -61,11 +61,14 @@ func stagedFiles(job *Job) (files []stagedFile, programs []string, err error) {
 // stagedPrograms reads the programs, each once, and names them. Of two that are
 // called train and differ, the second is train.2.
 func stagedPrograms(apps []App) (files []stagedFile, names []string, err error) {
+	rank := 0 // the first of app
 	for i, app := range apps {
 		f, err := stagedProgram(app.Args[0])
 		if err != nil {
+			err.Rank = rank
 			return nil, nil, err
 		}
+		rank += app.Ranks
 		for base, n := f.Name, i+1; ; n++ {
 			same := slices.IndexFunc(files, func(other stagedFile) bool { return other.Name == f.Name })
 			if same < 0 {
@@ -86,8 +89,8 @@ var errNotInPath = errors.New("not found in PATH")
 
 // stagedProgram finds the program where the launcher is, as a rank would on its
 // host.
-func stagedProgram(name string) (stagedFile, error) {
-	refuse := func(err error) (stagedFile, error) {
+func stagedProgram(name string) (stagedFile, *StartError) {
+	refuse := func(err error) (stagedFile, *StartError) {
 		return stagedFile{}, &StartError{
 			Host: thisHost().Name, Program: name, Err: err,
 			Missing: err == errNotInPath || errors.Is(err, fs.ErrNotExist),

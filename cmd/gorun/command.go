@@ -14,7 +14,7 @@ import (
 type command struct {
 	argv []string     // as typed, without "gorun" and "run"
 	job  launcher.Job // hosts, streams and signals are connected by run
-	dir  string       // of -wd, as typed
+	dirs []string     // of every program's -wdir, as typed
 
 	hostfile string   // "": none named
 	hostList []string // every -H
@@ -41,17 +41,29 @@ func (e *usageError) Error() string { return e.msg }
 func refusal(msg string, hints ...string) error { return &usageError{msg, hints} }
 
 func newCommand(argv []string) *command {
-	return &command{argv: argv, job: launcher.Job{Apps: make([]launcher.App, 1)}}
+	c := &command{argv: argv}
+	c.addProgram()
+	return c
 }
 
-// app returns what parses our form of a command line into c. Decision 1 says
+// addProgram makes another program the one that flags apply to. They must be
+// made anew.
+func (c *command) addProgram() {
+	c.job.Apps = append(c.job.Apps, launcher.App{})
+	c.dirs = append(c.dirs, "")
+}
+
+// program is the one that flags apply to.
+func (c *command) program() *launcher.App { return &c.job.Apps[len(c.job.Apps)-1] }
+
+// app returns what parses our form of a command line into c's last program. Decision 1 says
 // which surprise each of the settings is against.
 func (c *command) app() *cli.App {
 	return &cli.App{
 		Name:  "gorun",
 		Flags: c.flags(),
 		Action: func(ctx *cli.Context) error {
-			c.job.Apps[0].Args = ctx.Args().Slice()
+			c.program().Args = ctx.Args().Slice()
 			return nil
 		},
 		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return cmp.Or(c.refused, err) },
@@ -66,36 +78,50 @@ func (c *command) app() *cli.App {
 // reads nothing but argv: files and variables are the business of run.
 func parse(argv []string) (*command, error) {
 	c := newCommand(argv)
-	app := c.app()
-	settings, program, err := newGrammar(app.Flags).split(argv)
+	parts, err := newGrammar(c.flags()).split(argv)
 	if err != nil {
 		return nil, err
 	}
-	ours := []string{app.Name}
-	for _, s := range settings {
-		ours = append(ours, s.ours...)
-		c.pending = append(c.pending, slices.Repeat([]setting{s}, len(s.ours))...)
-	}
-	if err := app.Run(slices.Concat(ours, []string{"--"}, program)); err != nil {
-		return nil, err
+	for i, p := range parts {
+		if i > 0 {
+			c.addProgram()
+			if err := checkOwn(argv, p, parts[0]); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.apply(p); err != nil {
+			return nil, err
+		}
 	}
 	if c.help || c.version {
 		return c, nil
+	}
+	if len(parts) == 1 { // what is its only program's is the job's
+		c.job.Env.Set = append(c.job.Env.Set, c.job.Apps[0].Env...)
+		c.job.Apps[0].Env = nil
 	}
 	c.completeStreams()
 	return c, c.check()
 }
 
+// apply lets the library apply the flags of p, and its program, to the last
+// program of c.
+func (c *command) apply(p part) error {
+	app := c.app()
+	ours := []string{app.Name}
+	for _, s := range p.settings {
+		ours = append(ours, s.ours...)
+		c.pending = append(c.pending, slices.Repeat([]setting{s}, len(s.ours))...)
+	}
+	return app.Run(slices.Concat(ours, []string{"--"}, p.program))
+}
+
 // check refuses what no flag alone is wrong about.
 func (c *command) check() error {
-	program := c.job.Apps[0].Args
+	if err := c.checkPrograms(); err != nil {
+		return err
+	}
 	switch {
-	case len(program) == 0:
-		return refusal("expected a program, found the end of the command",
-			commandLine(slices.Concat(c.argv, []string{"./train"})))
-	case program[0] == "":
-		return refusal(`expected a program, found the empty word ""`,
-			"a variable that is not set? see what the shell makes of it: echo gorun …")
 	case c.hostfile != "" && len(c.hostList) > 0:
 		return refusal("-hostfile and -H: expected one of them, found both",
 			"give the hosts in the file or in the list")
@@ -110,14 +136,11 @@ func (c *command) check() error {
 func (c *command) passVariable(s string) error {
 	name, _, found := strings.Cut(s, "=")
 	switch {
-	case found && !variableName(name, false):
-		return &valueError{"the name of a variable and its value", "NCCL_DEBUG=INFO"}
+	case found:
+		return assignment(&c.program().Env)(s)
 	case !variableName(name, true):
 		return &valueError{"the name of a variable, NAME=VALUE or a pattern", "NCCL_DEBUG=INFO"}
-	case found:
-		c.job.Env.Set = append(c.job.Env.Set, s)
-	default:
-		c.job.Env.Pass = append(c.job.Env.Pass, s)
 	}
+	c.job.Env.Pass = append(c.job.Env.Pass, s)
 	return nil
 }

@@ -6,12 +6,8 @@ import "strings"
 // ours, or mean several of ours.
 var dialects = []form{
 	{[]string{"pernode"}, "", always("--N=1")},
-	{[]string{"genv", "env"}, "NAME VALUE", func(values []string) ([]string, error) {
-		if !variableName(values[0], false) {
-			return nil, &valueError{"the name of a variable and its value", "NCCL_DEBUG INFO"}
-		}
-		return []string{"--x=" + values[0] + "=" + values[1]}, nil
-	}},
+	{[]string{"env"}, "NAME VALUE", variable("--x=")},
+	{[]string{"genv"}, "NAME VALUE", variable("--set-env=")},
 	{[]string{"prepend-pattern"}, "PATTERN", func(values []string) ([]string, error) {
 		tag, err := hydraTag(values[0])
 		return []string{"--tag=" + tag}, err
@@ -25,6 +21,16 @@ var dialects = []form{
 	}},
 	{[]string{"genvall", "envall"}, "", always("--export=all")},
 	{[]string{"genvnone", "envnone"}, "", always("--export=none")},
+}
+
+// variable is what the name of a variable and its value mean in our form.
+func variable(ours string) func([]string) ([]string, error) {
+	return func(values []string) ([]string, error) {
+		if !variableName(values[0], false) {
+			return nil, &valueError{"the name of a variable and its value", "NCCL_DEBUG INFO"}
+		}
+		return []string{ours + values[0] + "=" + values[1]}, nil
+	}
 }
 
 // always is what a switch means in our form.

@@ -24,7 +24,8 @@ func (f flag) Names() []string { return f.names }
 
 // flags returns the table of flags, each of which applies to c. The library
 // parses by it, the help is made from it, and the pre-pass takes arities from
-// it. A new flag is one entry here. The spellings of Open MPI and Hydra are
+// it. A new flag is one entry here, and one of each of several programs stands
+// in ofOneProgram too. The spellings of Open MPI and Hydra are
 // aliases where they mean the same. One without a usage is accepted and left
 // out of the help.
 func (c *command) flags() (flags []cli.Flag) {
@@ -34,10 +35,10 @@ func (c *command) flags() (flags []cli.Flag) {
 			flags = append(flags, flag{f, append([]string{f.Name}, f.Aliases...)})
 		}
 	}
-	job := &c.job
+	job, app := &c.job, c.program()
 	group("Size and hosts", []*cli.GenericFlag{
 		{Name: "np", Aliases: []string{"n"}, Usage: "world size; absent: the sum of the slots, without hosts 1",
-			Value: &value{c, "N", number(&job.Apps[0].Ranks, 1, maxRanks, "of ranks", "4")}},
+			Value: &value{c, "N", number(&app.Ranks, 1, maxRanks, "of ranks", "4")}},
 		{Name: "N", Aliases: []string{"ppn", "npernode", "nproc-per-node"}, Usage: "ranks on each host (srun's -N means nodes)",
 			Value: &value{c, "N", func(s string) error {
 				if s == "gpu" {
@@ -79,10 +80,12 @@ func (c *command) flags() (flags []cli.Flag) {
 	group("Environment, folders, files", []*cli.GenericFlag{
 		{Name: "x", Usage: "pass a variable on, set it, or pass on all that match: 'NCCL_*'",
 			Value: &value{c, "NAME[=VALUE]", c.passVariable}},
+		{Name: "set-env", Usage: "the same for all of several programs, where -x is one's",
+			Value: &value{c, "NAME=VALUE", assignment(&job.Env.Set)}},
 		{Name: "export", Usage: "what ranks inherit: all but a login's, only what -x names, nothing",
 			Value: &value{c, "all|listed|none", oneOf(&job.Env.Export, "all", "listed", "none")}},
 		{Name: "wdir", Aliases: []string{"wd"}, Usage: "working folder of the ranks; it must exist on every host",
-			Value: &value{c, "DIR", path(&c.dir, "/scratch/run")}},
+			Value: &value{c, "DIR", path(&c.dirs[len(c.dirs)-1], "/scratch/run")}},
 		{Name: "stage", Aliases: []string{"preload-binary"}, Usage: "copy the program to the hosts",
 			Value: c.toggle(func() { job.Stage = true })},
 		{Name: "stage-file", Usage: "copy this file too, beside the program; may be repeated",

@@ -74,64 +74,81 @@ func (s *setting) words() int {
 	return 1 + len(s.values)
 }
 
-// split cuts a command line into the flags and the program with its
-// arguments, a tail of argv, untouched. It is the pre-pass before the library:
-// it knows how many words belong to every flag, ours and foreign ones, and
-// nothing of what they mean.
-func (g grammar) split(argv []string) (settings []setting, program []string, err error) {
-	for i := 0; i < len(argv); {
+// A part is one program of a command line with its flags: what stands between
+// two colons.
+type part struct {
+	at       int // index of its first word in argv
+	settings []setting
+	begin    int      // index of the program in argv
+	program  []string // with its arguments
+}
+
+// split cuts a command line into its programs. It is the pre-pass before the
+// library: it knows how many words belong to every flag, ours and foreign
+// ones, and nothing of what they mean. Behind "--" all is one program's.
+func (g grammar) split(argv []string) (parts []part, err error) {
+	for i := 0; ; {
+		p := part{at: i}
+		if p.settings, i, err = g.flags(argv, i); err != nil {
+			return nil, err
+		}
+		if i < len(argv) && argv[i] == "--" {
+			p.begin, p.program = i+1, argv[i+1:]
+			return append(parts, p), nil
+		}
+		length := slices.Index(argv[i:], ":")
+		switch {
+		case length < 0:
+			p.begin, p.program = i, argv[i:]
+			return append(parts, p), nil
+		case length == 0:
+			return nil, refusal(`expected a program, found ":"`,
+				commandLine(replaced(argv, i, 0, "./train")),
+				"for a program of that name: "+commandLine(replaced(argv, i, 0, "--")))
+		}
+		p.begin, p.program = i, argv[i:i+length]
+		parts = append(parts, p)
+		i += length + 1
+	}
+}
+
+// flags reads the flags that begin at argv[i], and returns where they end: at
+// a program, at "--" or with argv.
+func (g grammar) flags(argv []string, i int) (settings []setting, end int, err error) {
+	refuse := func(err error) ([]setting, int, error) { return nil, 0, err }
+	for i < len(argv) && len(argv[i]) >= 2 && argv[i][0] == '-' && argv[i] != "--" {
 		word := argv[i]
-		if word == "--" {
-			return settings, argv[i+1:], nil
-		}
-		if len(word) < 2 || word[0] != '-' {
-			program = argv[i:]
-			break
-		}
 		name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 		s := setting{form: g.lookup(name), at: i, joined: joined}
 		s.as, _, _ = strings.Cut(word, "=")
 		if s.form == nil {
-			return nil, nil, g.unknownFlag(argv, i)
+			return refuse(g.unknownFlag(argv, i))
 		}
 		if s.form.ours == nil {
-			return nil, nil, flagNotBuilt(argv, s)
+			return refuse(flagNotBuilt(argv, s))
 		}
 		arity := s.form.arity()
 		switch {
 		case joined && arity == 0:
-			return nil, nil, refusal(fmt.Sprintf("%s: expected no value, found %q", s.as, value),
-				commandLine(replaced(argv, i, 1, s.as)))
+			return refuse(refusal(fmt.Sprintf("%s: expected no value, found %q", s.as, value),
+				commandLine(replaced(argv, i, 1, s.as))))
 		case joined && arity == 1:
 			s.values = []string{value}
 		case joined:
-			return nil, nil, refusal(fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
-				commandLine([]string{s.as, "NAME", "VALUE", "…"}))
+			return refuse(refusal(fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
+				commandLine([]string{s.as, "NAME", "VALUE", "…"})))
 		case len(argv)-i-1 < arity:
-			return nil, nil, refusal(fmt.Sprintf("%s: expected %s behind it, found the end of the command", s.as, s.form.args),
-				"gorun help lists the flags and their values")
+			return refuse(refusal(fmt.Sprintf("%s: expected %s behind it, found the end of the command", s.as, s.form.args),
+				"gorun help lists the flags and their values"))
 		default:
 			s.values = argv[i+1 : i+1+arity]
 			s.bare = arity == 1 && (g.isFlag(s.values[0]) || i+2 == len(argv) && strings.Contains(s.values[0], "/"))
 		}
 		if s.ours, err = s.form.ours(s.values); err != nil {
-			return nil, nil, refusedValue(argv, s, err)
+			return refuse(refusedValue(argv, s, err))
 		}
 		settings = append(settings, s)
 		i += s.words()
 	}
-	// mpirun's separator of programs. It is reserved, not passed on, so that a
-	// command line means the same once several programs are built.
-	if end := slices.Index(program, ":"); end >= 0 {
-		begin := len(argv) - len(program)
-		if end == 0 {
-			return nil, nil, refusal(`expected a program, found ":"`,
-				commandLine(append(slices.Clone(argv[:begin]), "./train")),
-				"for a program of that name: "+commandLine(replaced(argv, begin, 0, "--")))
-		}
-		return nil, nil, refusal(`several programs (":") are not built yet`,
-			"one program: "+commandLine(argv[:begin+end]),
-			`to hand ":" to the program: `+commandLine(replaced(argv, begin, 0, "--")))
-	}
-	return settings, program, nil
+	return settings, i, nil
 }

@@ -17,17 +17,20 @@ import (
 // order of their table, where the library's own templates sort them.
 const helpTemplate = `gorun starts a program on one host or many and stays until every rank has ended
 
-usage: gorun [flags] program [args…]       (also: gorun run …)
+usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also: gorun run …)
        gorun version | help
 
   gorun -np 4 ./train -epochs 3            four ranks on this host
   gorun -hostfile hosts -ppn 8 ./train     eight ranks on each host of a file
   gorun -H a:2,b:2 --display-map ./train   two hosts, and where the ranks go
+  gorun -np 1 ./server : -np 7 ./worker    two programs in one job
 
 The first word that is not a flag is the program, and all behind it is the
 program's. One dash or two make no difference, -np 4 or -np=4 neither. A host
 whose slots are not declared has one for each CPU that ranks may use there:
-gorun -H localhost hostname starts as many, unless -np says otherwise.
+gorun -H localhost hostname starts as many, unless -np says otherwise. Of several
+programs, ":" between them, each has its own -np, -wdir and -x; other flags stand
+before the first. Behind "--" a ":" is the program's.
 {{$group := ""}}{{range .VisibleFlags}}{{if ne .Category $group}}{{$group = .Category}}
 {{$group}}:
 {{end}}{{.}}

@@ -4,14 +4,14 @@
 //
 // Usage:
 //
-//	gorun [flags] program [args…]
+//	gorun [flags] program [args…] [: [flags] program [args…]] …
 //	gorun run [flags] program [args…]
 //	gorun version
 //	gorun help
 //	gorun agent      what gorun itself starts on every host
 //
 // The first word that is not a flag is the program, and everything behind it
-// is the program's. The flags are those of Open MPI and of MPICH's Hydra where
+// is the program's, up to a ":", which begins another program of the job. The flags are those of Open MPI and of MPICH's Hydra where
 // they mean the same; one dash or two make no difference. "gorun help" lists
 // them, and flags.go is their table.
 //

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/launcher"
 )
 
 // words splits a command line of a test, in which no word has a space.
@@ -38,6 +40,7 @@ func TestParseFlags(t *testing.T) {
 		{"x sets", "-x A=1,2=3 ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A=1,2=3"}, c.job.Env.Set) }},
 		{"x joined", "-x=A=1 ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A=1"}, c.job.Env.Set) }},
 		{"genv", "-genv A 1 -env B -2 ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A=1", "B=-2"}, c.job.Env.Set) }},
+		{"a program's own variable counts", "-x A=1 --set-env A=2 ./x", func(t *testing.T, c *command) { require.Equal(t, []string{"A=2", "A=1"}, c.job.Env.Set) }},
 		{"genvlist", "-genvlist A,B ./x", func(t *testing.T, c *command) {
 			require.Equal(t, "listed", c.job.Env.Export)
 			require.Equal(t, []string{"A", "B"}, c.job.Env.Pass)
@@ -91,6 +94,7 @@ func TestParseLeavesTheProgramAlone(t *testing.T) {
 		{"empty and odd words", []string{"./x", "", " ", "a\nb"}, []string{"./x", "", " ", "a\nb"}},
 		{"a lone dash", words("- x"), words("- x")},
 		{"separator behind dashes", words("-- ./x : y"), words("./x : y")},
+		{"separator in a word", words("./x a:b ::"), words("./x a:b ::")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -157,9 +161,16 @@ func TestParseRefuses(t *testing.T) {
 		{"no program behind dashes", "-np 4 --", "expected a program", ""},
 		{"both", "-H a -hostfile h ./x", "expected one of them, found both", ""},
 		{"files without stage", "--stage-file f ./x", "expected --stage", "gorun --stage --stage-file f ./x"},
-		{"several programs", "-np 2 ./a 1 : -np 2 ./b", "several programs", "one program: gorun -np 2 ./a 1"},
-		{"no program before a colon", "-np 2 : ./b", `expected a program, found ":"`, "gorun -np 2 ./train"},
-		{"a colon for the program", "sh -c :", "several programs", "gorun -- sh -c :"},
+		{"no program before a colon", "-np 2 : ./b", `expected a program, found ":"`, "gorun -np 2 ./train : ./b"},
+		{"no program between colons", "-np 2 ./a : -np 1 : ./b", `expected a program, found ":"`, "gorun -np 2 ./a : -np 1 ./train : ./b"},
+		{"no program behind a colon", "-np 2 ./a :", `expected a program behind ":"`, "gorun -np 2 ./a : ./train"},
+		{"a colon for the program", "sh -c :", `expected a program behind ":"`, "gorun -- sh -c :"},
+		{"a colon for a program with flags", "-np 2 -l sh : x", "the number of ranks", "gorun -np 2 -l -- sh : x"},
+		{"no number of ranks", "-np 2 ./a : -x A=1 ./b", "expected the number of ranks of each of several programs, found none for ./b", "gorun -np 2 ./a : -np 1 -x A=1 ./b"},
+		{"no number of ranks of the first", "./a : -np 2 ./b", "found none for ./a", "gorun -np 1 ./a : -np 2 ./b"},
+		{"a flag for the whole job", "-np 2 ./a : -np 1 --timeout 5 ./b", "--timeout is for the whole job", "gorun --timeout 5 -np 2 ./a : -np 1 ./b"},
+		{"a bad value of the second", "-np 2 ./a : -np x ./b", `-np: expected a whole number of ranks`, "gorun -np 2 ./a : -np 4 ./b"},
+		{"a slip of the second", "-np 2 ./a : -nq 2 ./b", "unknown flag -nq", "gorun -np 2 ./a : -np 2 ./b"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,6 +187,18 @@ func TestParseRefuses(t *testing.T) {
 func TestParseRefusesEmptyProgram(t *testing.T) {
 	_, err := parse([]string{"-np", "2", ""})
 	require.ErrorContains(t, err, "empty word")
+}
+
+func TestParseSeveralPrograms(t *testing.T) {
+	c, err := parse(words("-l -np 2 -x A=1 -wdir /a ./a -np 9 : -l -n 3 -env B 2 ./b : -np 1 -- c : -d"))
+	require.NoError(t, err)
+	require.Equal(t, []launcher.App{
+		{Args: words("./a -np 9"), Ranks: 2, Env: []string{"A=1"}},
+		{Args: words("./b"), Ranks: 3, Env: []string{"B=2"}},
+		{Args: words("c : -d"), Ranks: 1},
+	}, c.job.Apps)
+	require.Equal(t, []string{"/a", "", ""}, c.dirs)
+	require.Empty(t, c.job.Env.Set)
 }
 
 // Every name must lead to its own entry, whether it is ours, foreign or
@@ -238,11 +261,11 @@ func TestWithFlag(t *testing.T) {
 	}
 }
 
-// FuzzParse checks, for any words: the program is a tail of what was given,
-// the settings account for all before it, and a refusal offers help.
+// FuzzParse checks, for any words: settings and programs account for all that
+// was given, and a refusal offers help.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"-np 4 ./x -l", "-- x", "-genv A B x", "--np=4 -l=no x", "-x=A=1 x", "-np4 x", "-c 2 x", "a : b",
+		"-np 4 ./x -l", "-- x", "-genv A B x", "--np=4 -l=no x", "-x=A=1 x", "-np4 x", "-c 2 x", "a : b", "-np 1 a : -np 2 -- b : c", "-np 1 a : -l b", "a :",
 		"--mca a b x", "--timout 3 x", "--- x", "-= x", "-- ", "-", "-x=", "-H [::1]:2 x", "-np 99999999999999999999 x", "--=",
 	} {
 		f.Add(strings.ReplaceAll(seed, " ", "\x00"))
@@ -259,15 +282,26 @@ func FuzzParse(f *testing.F) {
 			require.NotEmpty(t, usage.hints)
 			return
 		}
-		program := c.job.Apps[0].Args
-		require.True(t, slices.Equal(argv[len(argv)-len(program):], program), "%q is no tail of %q", program, argv)
-		settings, _, err := newGrammar(newCommand(nil).flags()).split(argv)
-		require.NoError(t, err)
 		at := 0
-		for _, s := range settings {
-			require.Equal(t, at, s.at, "%q is lost", argv[at])
-			at += s.words()
-			require.Len(t, s.values, s.form.arity())
+		for i, p := range partsOf(argv) {
+			if i > 0 {
+				require.Equal(t, ":", argv[at])
+				at++
+			}
+			require.Equal(t, at, p.at)
+			for _, s := range p.settings {
+				require.Equal(t, at, s.at, "%q is lost", argv[at])
+				at += s.words()
+				require.Len(t, s.values, s.form.arity())
+			}
+			if at < p.begin {
+				require.Equal(t, "--", argv[at])
+			}
+			at = p.begin + len(p.program)
+			if !c.help && !c.version {
+				require.Equal(t, c.job.Apps[i].Args, p.program)
+			}
 		}
+		require.Equal(t, len(argv), at)
 	})
 }

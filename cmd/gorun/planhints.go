@@ -15,7 +15,10 @@ func (c *command) planHints(e *launcher.PlanError) (hints []string) {
 	for i, h := range c.job.Hosts {
 		hosts[i] = placement.Host{Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots}
 	}
-	ranks, policy := c.job.Apps[0].Ranks, c.job.Placement
+	ranks, policy := 0, c.job.Placement
+	for _, app := range c.job.Apps {
+		ranks += app.Ranks
+	}
 	fits := func(ranks int, policy placement.Policy) bool { return placement.Check(ranks, hosts, policy) == nil }
 	if len(e.Problems) != 1 || len(hosts) == 0 || fits(ranks, policy) {
 		return nil // it is something else
@@ -34,6 +37,9 @@ func (c *command) planHints(e *launcher.PlanError) (hints []string) {
 			hints = append(hints, "more ranks on each host, which share slots: "+commandLine(withFlag(argv, "oversubscribe")))
 		}
 		policy.PerHost = c.job.Placement.PerHost
+	}
+	if len(c.job.Apps) > 1 {
+		return hints // whose ranks there are too many of is not ours to say
 	}
 	if most := sort.Search(ranks, func(n int) bool { return !fits(n+1, policy) }); most > 0 {
 		hints = append(hints, "as many ranks as there is room for: "+commandLine(withFlag(c.argv, "np", strconv.Itoa(most))))

@@ -64,6 +64,17 @@ func oneOf(to *string, words ...string) func(string) error {
 	}
 }
 
+// assignment adds NAME=VALUE to a list.
+func assignment(to *[]string) func(string) error {
+	return func(s string) error {
+		if name, _, found := strings.Cut(s, "="); !found || !variableName(name, false) {
+			return &valueError{"the name of a variable and its value", "NCCL_DEBUG=INFO"}
+		}
+		*to = append(*to, s)
+		return nil
+	}
+}
+
 // mapping reads the value of --map-by.
 func mapping(to *string) func(string) error {
 	return func(s string) error {

@@ -5,16 +5,23 @@ import "slices"
 // What hints suggest is the command line that was typed, with one thing
 // changed.
 
-// settingsOf returns the flags of a command line that was accepted.
-func settingsOf(argv []string) []setting {
-	settings, _, _ := newGrammar(newCommand(nil).flags()).split(argv) // accepted before
-	return settings
+// partsOf returns the parts of a command line that was accepted.
+func partsOf(argv []string) []part {
+	parts, _ := newGrammar(newCommand(nil).flags()).split(argv) // accepted before
+	return parts
 }
 
-// withFlag returns argv with a flag of ours, named as in the table of flags.
-// Where it was given, its value is replaced: of two the last one would count.
+// withFlag returns argv with a flag of ours for the whole job, or for its only
+// program, named as in the table of flags. Where it was given, its value is
+// replaced: of two the last one would count.
 func withFlag(argv []string, name string, values ...string) []string {
-	for _, s := range slices.Backward(settingsOf(argv)) {
+	return withFlagOf(argv, 0, name, values...)
+}
+
+// withFlagOf does the same for one of several programs.
+func withFlagOf(argv []string, app int, name string, values ...string) []string {
+	p := partsOf(argv)[app]
+	for _, s := range slices.Backward(p.settings) {
 		switch {
 		case s.form.names[0] == name && s.joined:
 			return replaced(argv, s.at, 1, s.as+"="+values[0])
@@ -24,29 +31,32 @@ func withFlag(argv []string, name string, values ...string) []string {
 			return replaced(argv, s.at, 1, append([]string{spelled(name)}, values...)...)
 		}
 	}
-	return slices.Concat([]string{spelled(name)}, values, argv)
+	return replaced(argv, p.at, 0, append([]string{spelled(name)}, values...)...)
 }
 
-// withProgram returns argv, whose tail is the job's program, with another name
-// of the program.
-func (c *command) withProgram(argv []string, program string) []string {
-	return replaced(argv, len(argv)-len(c.job.Apps[0].Args), 1, program)
+// withProgram returns argv with another name of one of the programs.
+func withProgram(argv []string, app int, program string) []string {
+	return replaced(argv, partsOf(argv)[app].begin, 1, program)
 }
 
 // surroundings are the flags that make what a rank finds around it: on which
 // host it is, its variables and its folder.
 var surroundings = []string{
 	"hostfile", "H", "local", "p", "i", "F", "accept-new-host-keys", "wdir",
-	"x", "export", "genv", "genvlist", "genvall", "genvnone",
+	"x", "set-env", "export", "env", "genv", "genvlist", "genvall", "genvnone",
 }
 
 // probe returns a command whose ranks, one on each host of the job, run
-// another program where the job's would.
-func (c *command) probe(program ...string) string {
+// another program where one of the job's would.
+func (c *command) probe(app int, program ...string) string {
 	var argv []string
-	for _, s := range settingsOf(c.argv) {
-		if slices.Contains(surroundings, s.form.names[0]) {
-			argv = append(argv, c.argv[s.at:s.at+s.words()]...)
+	for i, p := range partsOf(c.argv) {
+		for _, s := range p.settings {
+			name := s.form.names[0]
+			ofOne := slices.Contains(ofOneProgram, name)
+			if slices.Contains(surroundings, name) && (i == app || i == 0 && !ofOne) {
+				argv = append(argv, c.argv[s.at:s.at+s.words()]...)
+			}
 		}
 	}
 	if len(c.job.Hosts) > 0 {

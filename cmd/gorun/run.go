@@ -37,8 +37,11 @@ func (c *command) read() (err error) {
 	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
 		return err
 	}
-	if c.dir != "" {
-		if c.job.Apps[0].Dir, err = filepath.Abs(c.dir); err != nil {
+	for i, dir := range c.dirs {
+		if dir == "" {
+			continue
+		}
+		if c.job.Apps[i].Dir, err = filepath.Abs(dir); err != nil {
 			return refusal("-wd: "+err.Error(), "give the folder from the root: -wd /scratch/run")
 		}
 	}

@@ -19,9 +19,10 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	if e.Hint != "" {
 		hints = strings.Split(e.Hint, "\n")
 	}
-	app := c.job.Apps[0]
+	index := appOf(c.job.Apps, e.Rank)
+	app := c.job.Apps[index]
 	if app.Dir != "" && e.Program == app.Dir {
-		return append(hints, c.folderHints(e)...)
+		return append(hints, c.folderHints(e, index)...)
 	}
 	program := app.Args[0]
 	away := c.away()
@@ -34,7 +35,7 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	toStage := away && !c.job.Stage
 	switch bare := !strings.ContainsRune(program, filepath.Separator); {
 	case e.Missing && bare && here:
-		argv := c.withProgram(c.argv, "./"+program)
+		argv := withProgram(c.argv, index, "./"+program)
 		if toStage {
 			argv = withFlag(argv, "stage")
 		}
@@ -42,14 +43,14 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	case e.Missing && toStage && (here || bare && inPath(program)):
 		hints = append(hints, "it is here; to copy it to the hosts: "+commandLine(withFlag(c.argv, "stage")))
 		if bare {
-			hints = append(hints, "where ranks look: "+c.probe("sh", "-c", "echo $PATH"))
+			hints = append(hints, "where ranks look: "+c.probe(index, "sh", "-c", "echo $PATH"))
 		}
 	case e.Missing && bare && len(hints) == 0:
-		hints = append(hints, "where ranks look: "+c.probe("sh", "-c", "echo $PATH"))
+		hints = append(hints, "where ranks look: "+c.probe(index, "sh", "-c", "echo $PATH"))
 	case e.Missing && len(hints) == 0 && filepath.IsAbs(program):
-		hints = append(hints, "what is there: "+c.probe("ls", "-l", filepath.Dir(program)))
+		hints = append(hints, "what is there: "+c.probe(index, "ls", "-l", filepath.Dir(program)))
 	case e.Missing && len(hints) == 0:
-		hints = append(hints, "where ranks start: "+c.probe("pwd")+"; elsewhere: "+commandLine(withFlag(c.argv, "wdir", "DIR")))
+		hints = append(hints, "where ranks start: "+c.probe(index, "pwd")+"; elsewhere: "+commandLine(withFlagOf(c.argv, index, "wdir", "DIR")))
 	case !e.Missing && here && info.Mode()&0o111 == 0:
 		hints = append(hints, "chmod +x "+quoted(program))
 	}
@@ -68,10 +69,10 @@ func inPath(program string) bool {
 	return err == nil
 }
 
-// folderHints tells how to come to the working folder of -wdir.
-func (c *command) folderHints(e *launcher.StartError) []string {
-	dir := c.job.Apps[0].Dir
-	if hints := homeHints(c.dir); hints != nil {
+// folderHints tells how to come to the working folder of a program.
+func (c *command) folderHints(e *launcher.StartError, index int) []string {
+	dir := c.job.Apps[index].Dir
+	if hints := homeHints(c.dirs[index]); hints != nil {
 		return hints
 	}
 	info, err := os.Stat(dir)
@@ -79,7 +80,7 @@ func (c *command) folderHints(e *launcher.StartError) []string {
 	case e.Missing:
 		return []string{fmt.Sprintf("on %s: mkdir -p %s", e.Host, quoted(dir))}
 	case err == nil && !info.IsDir():
-		return []string{"it is a file; the folder that it is in: " + commandLine(withFlag(c.argv, "wdir", filepath.Dir(dir)))}
+		return []string{"it is a file; the folder that it is in: " + commandLine(withFlagOf(c.argv, index, "wdir", filepath.Dir(dir)))}
 	}
-	return []string{"another folder: " + commandLine(withFlag(c.argv, "wdir", "DIR"))}
+	return []string{"another folder: " + commandLine(withFlagOf(c.argv, index, "wdir", "DIR"))}
 }

@@ -27,21 +27,25 @@ type rank struct {
 // found before the first is started.
 func (a *agent) startRanks() error {
 	host := hostEnv(os.Environ())
-	var ready []prepared
-	for _, app := range a.start.Apps {
-		program, problem := a.prepare(app, host)
-		if problem != nil {
-			return a.conn.Send(problem)
-		}
-		ready = append(ready, program)
-	}
+	ranks := a.host().Ranks
 	appOf := map[int]int{}
 	for i, app := range a.start.Apps {
 		for _, r := range app.Ranks {
 			appOf[r] = i
 		}
 	}
-	ranks := a.host().Ranks
+	ready := map[int]prepared{} // by app: one that has no rank here need not be here
+	for _, r := range ranks {
+		app := appOf[r]
+		if _, found := ready[app]; found {
+			continue
+		}
+		program, problem := a.prepare(a.start.Apps[app], r, host)
+		if problem != nil {
+			return a.conn.Send(problem)
+		}
+		ready[app] = program
+	}
 	world, as := hostWorld(a.start, a.services.path()), launchers(a.start)
 	var failed atomic.Pointer[error]
 	a.children.each(len(ranks), func(local int) bool {
@@ -67,14 +71,11 @@ type prepared struct {
 	env  []string // all but what differs from rank to rank
 }
 
-// prepare finds the folder and the program of an app, or says what is wrong.
-func (a *agent) prepare(app wire.App, host map[string]string) (prepared, *wire.NotStarted) {
+// prepare finds the folder and the program of an app whose first rank here is
+// first, or says what is wrong.
+func (a *agent) prepare(app wire.App, first int, host map[string]string) (prepared, *wire.NotStarted) {
 	p := prepared{args: app.Args, dir: app.Dir}
 	refuse := func(path string, err error, hint string) (prepared, *wire.NotStarted) {
-		first := -1
-		if ranks := a.host().Ranks; len(ranks) > 0 {
-			first = ranks[0]
-		}
 		return p, &wire.NotStarted{
 			Rank: first, Path: path, Error: reason(err), Hint: hint,
 			Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotInPath),

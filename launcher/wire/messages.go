@@ -84,7 +84,7 @@ type App struct {
 	Args    []string
 	Env     []string // over Start's
 	Dir     string
-	DirHint bool  // Dir is only where the launcher was: the home serves where it is missing
+	DirHint bool   // Dir is only where the launcher was: the home serves where it is missing
 	Staged  string // the file, of those sent before, that is the program; "": it is on the host
 	Ranks   []int  // who runs it
 }
