@@ -35,7 +35,7 @@ func (p *prepared) run(ctx context.Context, result *Result) error {
 func (l *launch) mayRestart(err error) bool {
 	var host *HostError
 	switch {
-	case errors.As(err, new(*ExitError)):
+	case errors.As(err, new(*ExitError)), errors.As(err, new(*JoinError)):
 		return true
 	case errors.As(err, &host):
 		return l.attempt > 0 || l.plan != nil
@@ -71,12 +71,4 @@ func (p *prepared) pause(ctx context.Context, d time.Duration) error {
 			}
 		}
 	}
-}
-
-// untilDeadline returns a context that ends with the job's time limit.
-func (p *prepared) untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.deadline.IsZero() {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadlineCause(ctx, p.deadline, ErrTimeout)
 }

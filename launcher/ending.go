@@ -38,8 +38,15 @@ func (l *launch) lose(h *host, why error) {
 	}
 	l.event(Event{Kind: HostLost, Host: h.name, Rank: -1, Message: why.Error()})
 	l.report(h.name, why.Error(), ranks...)
-	if len(l.failures) == 0 {
-		l.end(&HostError{Host: h.name, Step: "run", Err: why}, syscall.SIGTERM)
+	reason := &HostError{Host: h.name, Step: "run", Err: why}
+	switch {
+	case !l.job.Continue && len(l.failures) == 0:
+		l.end(reason, syscall.SIGTERM)
+	case l.job.Continue && len(l.failures) == 0 && l.reason == nil && !l.stopping:
+		l.reason = reason // what the job will have failed of, when the others are done
+	}
+	if l.running == 0 {
+		l.stop(syscall.SIGTERM, 0)
 	}
 }
 
@@ -81,10 +88,15 @@ func (l *launch) signalled(s os.Signal) {
 		l.stop(syscall.SIGKILL, 0)
 		l.printer.abandon()
 	default:
-		for _, h := range l.hosts {
-			if !h.ended() {
-				h.conn.Send(&wire.Signal{Signal: int(n)})
-			}
+		l.forward(n)
+	}
+}
+
+// forward sends a signal to every rank's process group.
+func (l *launch) forward(s syscall.Signal) {
+	for _, h := range l.hosts {
+		if !h.ended() {
+			h.conn.Send(&wire.Signal{Signal: int(s)})
 		}
 	}
 }

@@ -30,7 +30,9 @@ const (
 	HostLost    Kind = "host-lost"
 	Placed      Kind = "placed"
 	RankStarted Kind = "rank-started"
+	RankReady   Kind = "rank-ready" // it has joined the others
 	RankExited  Kind = "rank-exited"
+	Signalled   Kind = "signalled"
 	Stopping    Kind = "stopping"
 	Restarting  Kind = "restarting"
 	Ended       Kind = "ended"

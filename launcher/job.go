@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/gorun/gorun/hostfiles"
@@ -21,8 +22,9 @@ type Job struct {
 	Streams   Streams
 	Limits    Limits
 
-	Spares   int // this many last hosts are held back; each takes the place of one that fails before ranks run on it
-	Restarts int // after the failure of a rank or host, start all ranks anew so often; then without standard input
+	Spares   int  // this many last hosts are held back; each takes the place of one that fails before ranks run on it
+	Continue bool // a rank or host that fails does not end the job, whose status is still that of the first failure
+	Restarts int  // after the failure of a rank or host, start all ranks anew so often; then without standard input
 
 	Stage bool     // copy the program to the hosts, by content hash
 	Files []string // copied to the hosts too, into the folder of the staged program
@@ -70,10 +72,18 @@ type Streams struct {
 
 // Limits bounds the job in time. 0 is the default and a negative value none.
 type Limits struct {
-	Run   time.Duration // of the whole job; default none
+	Run   time.Duration // of the whole job, restarts included; default none
+	Early EarlySignal   // sent to all ranks before Run is over; zero: nothing
 	Start time.Duration // until all agents have answered, uploads not counted; default 60 s
+	Init  time.Duration // from the first rank that joins until all must have; default 60 s
 	Grace time.Duration // from TERM to KILL; default 10 s
 	Node  time.Duration // silence after which a host counts as lost; default 15 s
+}
+
+// EarlySignal is a signal that gives ranks time to save their work.
+type EarlySignal struct {
+	Signal syscall.Signal
+	Before time.Duration // the end of Limits.Run
 }
 
 // SSH says how to log in, as ssh's flags do.
@@ -90,6 +100,7 @@ type SSH struct {
 
 // The limits in force.
 func (l Limits) start() time.Duration { return limit(l.Start, 60*time.Second) }
+func (l Limits) init() time.Duration  { return limit(l.Init, 60*time.Second) }
 func (l Limits) grace() time.Duration { return limit(l.Grace, 10*time.Second) }
 func (l Limits) node() time.Duration  { return limit(l.Node, 15*time.Second) }
 

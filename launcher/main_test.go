@@ -27,8 +27,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
 		os.Exit(agent.Main(os.Args[2:]))
 	}
-	if len(os.Args) == 2 && os.Args[1] == joinRole {
-		joinAndWait()
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case joinRole:
+			joinAndWait()
+		case deafRole:
+			joinAndIgnore()
+		}
 	}
 	// A program built with the race detector sleeps for a second when it ends,
 	// and these tests start hundreds.
@@ -49,6 +54,18 @@ func joinAndWait() {
 	lost, err := job.Lost(context.Background())
 	fmt.Println("lost", lost, err)
 	os.Exit(3)
+}
+
+// deafRole is the argument with which it joins its job and waits for ever, as
+// MPI programs do.
+const deafRole = "join-and-ignore"
+
+func joinAndIgnore() {
+	if _, err := rendezvous.Open(context.Background(), nil); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	time.Sleep(time.Hour)
 }
 
 // outcome is all that a job did.

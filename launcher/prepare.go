@@ -44,6 +44,12 @@ func prepare(job *Job) (*prepared, error) {
 	if !slices.Contains([]string{"", "auto", "never"}, job.Local) {
 		problem("--local: expected auto or never, found %q", job.Local)
 	}
+	if err := checkLimits(job.Limits); err != nil {
+		problems = append(problems, err)
+	}
+	if job.Continue && job.Restarts > 0 {
+		problem("--restarts and --on-failure continue: expected one of them, found both")
+	}
 	entries := job.Hosts
 	if job.Hosts == nil {
 		entries = []hostfiles.Host{thisHost()}

@@ -97,13 +97,17 @@ func TestJobsThatCannotBe(t *testing.T) {
 		job  *Job
 		want string
 	}{
-		"no program":                {&Job{}, "no program"},
-		"more ranks than slots":     {&Job{Apps: []App{{Args: []string{"true"}, Ranks: 3}}, Hosts: two}, "3 ranks"},
-		"a tag that nobody knows":   {&Job{Apps: []App{{Args: []string{"true"}}}, Streams: Streams{Tag: "{who}"}}, "who"},
-		"a variable of our own":     {&Job{Apps: []App{{Args: []string{"true"}}}, Env: Env{Set: []string{"RANK=3"}}}, "RANK"},
-		"a file to stage":           {&Job{Apps: []App{{Args: []string{"true"}}}, Files: []string{"/no/such/file"}}, "/no/such/file"},
-		"a jump host":               {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: []hostfiles.Host{{Name: "a", Jump: "b", Pos: hostfiles.Pos{File: "hosts", Line: 3, Column: 5}}}}, "hosts:3:5: jump="},
-		"an address that is no one": {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: []hostfiles.Host{{Name: "a", Addr: "b"}}}, "addr="},
+		"no program":                    {&Job{}, "no program"},
+		"more ranks than slots":         {&Job{Apps: []App{{Args: []string{"true"}, Ranks: 3}}, Hosts: two}, "3 ranks"},
+		"a tag that nobody knows":       {&Job{Apps: []App{{Args: []string{"true"}}}, Streams: Streams{Tag: "{who}"}}, "who"},
+		"a variable of our own":         {&Job{Apps: []App{{Args: []string{"true"}}}, Env: Env{Set: []string{"RANK=3"}}}, "RANK"},
+		"a file to stage":               {&Job{Apps: []App{{Args: []string{"true"}}}, Files: []string{"/no/such/file"}}, "/no/such/file"},
+		"an early signal without limit": {&Job{Apps: []App{{Args: []string{"true"}}}, Limits: Limits{Early: EarlySignal{syscall.SIGUSR1, 1}}}, "--timeout"},
+		"a signal before the start":     {&Job{Apps: []App{{Args: []string{"true"}}}, Limits: Limits{Run: 1, Early: EarlySignal{syscall.SIGUSR1, 2}}}, "--timeout"},
+		"to go on and to start anew":    {&Job{Apps: []App{{Args: []string{"true"}}}, Continue: true, Restarts: 1}, "--on-failure continue"},
+		"no host but spares":            {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: two, Spares: 1}, "--spares"},
+		"a jump host":                   {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: []hostfiles.Host{{Name: "a", Jump: "b", Pos: hostfiles.Pos{File: "hosts", Line: 3, Column: 5}}}}, "hosts:3:5: jump="},
+		"an address that is no one":     {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: []hostfiles.Host{{Name: "a", Addr: "b"}}}, "addr="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := run(t, c.job)
@@ -350,18 +354,6 @@ func TestAHostThatRunsOutOfFiles(t *testing.T) {
 	var host *HostError
 	require.ErrorAs(t, o.err, &host)
 	require.Contains(t, host.Hint, "ulimit -n")
-}
-
-func TestARankThatNeverJoinsIsLostToTheOthers(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
-	for name, early := range map[string]string{"before they join": "exit 0", "after they have joined": "sleep 0.5; exit 0"} {
-		t.Run(name, func(t *testing.T) {
-			o := run(t, sh(2, fmt.Sprintf(`test $GORUN_RANK = 1 && { %s; }; exec %s %s`, early, self, joinRole)))
-			require.Equal(t, 3, o.Status, "%v: %s", o.err, o.stderr)
-			require.Equal(t, "lost [1] <nil>\n", o.stdout)
-		})
-	}
 }
 
 func TestStagedProgramIsFoundHere(t *testing.T) {

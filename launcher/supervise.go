@@ -19,8 +19,8 @@ type state struct {
 	stopping bool
 	sooner   bool // the user insisted: KILL without grace
 
-	joined  map[int]bool  // ranks that have opened the job
-	strays  []int         // that ended well without, told of as soon as another may wait for them
+	joining
+
 	beaten  time.Time     // the last round of heartbeats
 	stopped time.Duration // how long this process did not run before it; 0: it did
 
@@ -32,19 +32,15 @@ type state struct {
 func newState(size int) state {
 	return state{
 		exits: make([]*RankExit, size), running: size,
-		noticed: map[string]bool{}, joined: map[int]bool{}, writeError: make(chan error, 2),
+		joining: joining{joined: map[int]bool{}},
+		noticed: map[string]bool{}, writeError: make(chan error, 2),
 	}
 }
 
 // supervise blocks until nothing of the job is left on any host that still
 // answers, and returns why the job failed.
 func (l *launch) supervise(ctx context.Context) error {
-	var timeout <-chan time.Time
-	if !l.deadline.IsZero() {
-		timer := time.NewTimer(time.Until(l.deadline))
-		defer timer.Stop()
-		timeout = timer.C
-	}
+	timeout, early := l.timers()
 	var lease <-chan time.Time
 	if limit := l.job.Limits.node(); limit > 0 {
 		ticker := time.NewTicker(limit / wire.Beats)
@@ -61,8 +57,12 @@ func (l *launch) supervise(ctx context.Context) error {
 			}
 		case s := <-l.job.Signals:
 			l.signalled(s)
+		case <-early:
+			l.signalEarly()
 		case <-timeout:
 			l.end(ErrTimeout, syscall.SIGTERM)
+		case <-l.due:
+			l.initOver()
 		case <-done:
 			done = nil
 			l.end(context.Cause(ctx), syscall.SIGTERM)
@@ -158,8 +158,7 @@ func (l *launch) handle(m letter) {
 	case *wire.NotStarted:
 		l.notStarted(h, m)
 	case *wire.Joined:
-		l.joined[m.Rank] = true
-		l.reportStrays()
+		l.rankJoined(h, m.Rank)
 	case *wire.Exited:
 		l.rankExited(h, m)
 	case *wire.Stopping:
@@ -217,7 +216,8 @@ func (l *launch) notStarted(h *host, m *wire.NotStarted) {
 	l.end(err, syscall.SIGTERM)
 }
 
-// rankExited records how a rank ended. The first failure ends the job.
+// rankExited records how a rank ended. The first failure ends the job, unless
+// it is to continue.
 func (l *launch) rankExited(h *host, m *wire.Exited) {
 	h.mu.Lock()
 	at, unsure := h.clock.ours(time.Unix(0, m.Clock)), h.clock.unsure
@@ -230,31 +230,19 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	if !l.exited(h, e) {
 		return
 	}
-	switch failed := e.Code != 0; {
-	case failed && !m.Told && !h.stopping:
+	failed := e.Code != 0 && !m.Told && !h.stopping
+	if failed {
 		l.failures = append(l.failures, failure{exit: e, node: h.node, at: at, unsure: unsure})
 		l.report(h.name, e.String(), e.Rank)
+	}
+	switch {
+	case failed && !l.job.Continue:
 		l.stop(syscall.SIGTERM, l.job.Limits.grace())
 	case l.running == 0:
 		l.stop(syscall.SIGTERM, 0) // what ranks have left behind
-	case !l.joined[e.Rank] && !l.stopping:
-		l.strays = append(l.strays, e.Rank)
-		l.reportStrays()
+	case !failed && !l.joined[e.Rank] && !l.stopping:
+		l.rankStrayed(e.Rank)
 	}
-}
-
-// reportStrays tells ranks that have joined the job of those that never will,
-// so that they do not wait for them. Programs that do not meet at all are not
-// told of anything.
-func (l *launch) reportStrays() {
-	if len(l.joined) == 0 {
-		return
-	}
-	for _, rank := range l.strays {
-		host := l.exits[rank].Host
-		l.report(host, fmt.Sprintf("rank %d on %s ended with status 0 before it joined the others", rank, host), rank)
-	}
-	l.strays = nil
 }
 
 // exited notes a rank's end; false if that is no news.

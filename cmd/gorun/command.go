@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -125,6 +126,15 @@ func (c *command) check() error {
 	case c.hostfile != "" && len(c.hostList) > 0:
 		return refusal("-hostfile and -H: expected one of them, found both",
 			"give the hosts in the file or in the list")
+	case c.job.Continue && c.job.Restarts > 0:
+		return refusal("--on-failure continue and --restarts: expected one of them, found both",
+			"what starts the job anew is a failure that ends it")
+	case c.job.Limits.Early.Signal != 0 && c.job.Limits.Run <= 0:
+		return refusal("--signal: expected --timeout beside it, before whose end the signal is sent",
+			commandLine(withFlag(c.argv, "timeout", "1h")))
+	case c.job.Limits.Early.Signal != 0 && c.job.Limits.Early.Before >= c.job.Limits.Run:
+		return refusal(fmt.Sprintf("--signal: expected less than the %v of --timeout, found %v", c.job.Limits.Run, c.job.Limits.Early.Before),
+			"gorun --timeout 1h --signal USR1@5m …")
 	case len(c.job.Files) > 0 && !c.job.Stage:
 		return refusal("--stage-file: expected --stage beside it, since files go where the program goes",
 			commandLine(withFlag(c.argv, "stage")))

@@ -6,7 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher"
 )
 
 // The functions that return a func(string) error read a flag's word into a
@@ -33,6 +38,44 @@ func limit(to *time.Duration, example string) func(string) error {
 		}
 		return err
 	}
+}
+
+// earlySignal reads "SIG@D": the name or number of a signal, and a duration.
+func earlySignal(to *launcher.EarlySignal) func(string) error {
+	return func(s string) (err error) {
+		refused := &valueError{"a signal and how long before the end to send it", "USR1@30"}
+		name, before, ok := strings.Cut(s, "@")
+		if !ok {
+			return refused
+		}
+		if to.Signal = signalNumber(name); to.Signal == 0 {
+			return refused
+		}
+		if to.Before, err = duration(before, "30"); err != nil || to.Before == 0 {
+			return refused
+		}
+		return nil
+	}
+}
+
+// signalNumber returns the signal that is called by its name, with or without
+// SIG, or by its number; 0 if there is none.
+func signalNumber(name string) syscall.Signal {
+	if n, err := strconv.Atoi(name); err == nil {
+		if unix.SignalName(syscall.Signal(n)) == "" {
+			return 0
+		}
+		return syscall.Signal(n)
+	}
+	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
+}
+
+// onFailure reads what a rank's failure means for the job.
+func (c *command) onFailure(s string) error {
+	var what string
+	err := oneOf(&what, "stop", "continue")(s)
+	c.job.Continue = what == "continue"
+	return err
 }
 
 // duration reads a time of at least 0: a plain number is seconds, else it is

@@ -1,0 +1,120 @@
+package launcher
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// joining is who has opened the job to meet the others. A rank that never does
+// may be waited for in vain: one that has ended is told to those who joined as
+// lost, at once, which frees whoever listens. Who does not, an MPI program in a
+// barrier for example, would wait for ever, and so such a job is ended when
+// Limits.Init is over. Programs of which none joins do not meet, and are told
+// nothing.
+type joining struct {
+	joined map[int]bool
+	strays []int            // that ended well without, not yet told
+	due    <-chan time.Time // Limits.Init after the first has joined; nil: none has, or no limit
+	over   bool             // it has passed
+}
+
+// rankJoined notes that a rank has come.
+func (l *launch) rankJoined(h *host, rank int) {
+	if l.joined[rank] || rank < 0 || rank >= len(l.exits) {
+		return
+	}
+	if limit := l.job.Limits.init(); len(l.joined) == 0 && limit > 0 {
+		l.due = time.After(limit)
+	}
+	l.joined[rank] = true
+	l.event(Event{Kind: RankReady, Host: h.name, Rank: rank})
+	l.reportStrays()
+}
+
+// rankStrayed notes that a rank has ended well and will not come.
+func (l *launch) rankStrayed(rank int) {
+	l.strays = append(l.strays, rank)
+	l.reportStrays()
+	if l.over {
+		l.endUnlessJoined()
+	}
+}
+
+// reportStrays tells ranks that have joined of those that never will.
+func (l *launch) reportStrays() {
+	if len(l.joined) == 0 {
+		return
+	}
+	for _, rank := range l.strays {
+		host := l.exits[rank].Host
+		l.report(host, fmt.Sprintf("rank %d on %s ended with status 0 before it joined the others", rank, host), rank)
+	}
+	l.strays = nil
+}
+
+// initOver acts on the end of Limits.Init.
+func (l *launch) initOver() {
+	l.due, l.over = nil, true
+	if l.endUnlessJoined() {
+		return
+	}
+	var late []int
+	for rank, e := range l.exits {
+		if e == nil && !l.joined[rank] {
+			late = append(late, rank)
+		}
+	}
+	if waiting := l.waiting(); len(late) > 0 && len(waiting) > 0 {
+		l.event(Event{Kind: Warning, Rank: -1, Message: fmt.Sprintf("%s not joined within %v of the first (--init-timeout): %s",
+			have(late), l.job.Limits.init(), wait(waiting))})
+	}
+}
+
+// endUnlessJoined ends a job in which ranks wait for one that has left.
+func (l *launch) endUnlessJoined() bool {
+	var left []int
+	for rank, e := range l.exits {
+		if e != nil && e.Code == 0 && !l.joined[rank] {
+			left = append(left, rank)
+		}
+	}
+	waiting := l.waiting()
+	if len(left) == 0 || len(waiting) == 0 {
+		return false
+	}
+	l.end(&JoinError{Left: left, Waiting: waiting}, syscall.SIGTERM)
+	return true
+}
+
+// waiting lists the ranks that have joined and run.
+func (l *launch) waiting() (ranks []int) {
+	for rank, e := range l.exits {
+		if e == nil && l.joined[rank] {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// JoinError is the error of a job some of whose ranks ended with 0 before they
+// had met the others, who waited for them until Limits.Init was over.
+type JoinError struct{ Left, Waiting []int }
+
+func (e *JoinError) Error() string {
+	return fmt.Sprintf("%s left without joining; %s", rankList(e.Left), wait(e.Waiting))
+}
+
+func have(ranks []int) string {
+	if len(ranks) == 1 {
+		return rankList(ranks) + " has"
+	}
+	return rankList(ranks) + " have"
+}
+
+func wait(ranks []int) string {
+	if len(ranks) == 1 {
+		return "1 rank waits"
+	}
+	return fmt.Sprintf("%d ranks wait", len(ranks))
+}

@@ -1,0 +1,50 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// checkLimits refuses limits that contradict each other.
+func checkLimits(l Limits) error {
+	switch {
+	case l.Early == EarlySignal{}:
+		return nil
+	case l.Run <= 0:
+		return fmt.Errorf("--signal: expected --timeout beside it, before whose end to send %s", signalName(int(l.Early.Signal)))
+	case l.Early.Before <= 0 || l.Early.Before >= l.Run:
+		return fmt.Errorf("--signal: expected less than the %v of --timeout, found %v", l.Run, l.Early.Before)
+	}
+	return nil
+}
+
+// untilDeadline returns a context that ends with the job's time limit.
+func (p *prepared) untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.deadline.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, p.deadline, ErrTimeout)
+}
+
+// timers returns what tells that the time limit is over, and that ranks are to
+// be signalled before. An attempt that begins after that moment gets no early
+// signal: its ranks may not be ready for one, and it would kill them.
+func (l *launch) timers() (limit, early <-chan time.Time) {
+	if l.deadline.IsZero() {
+		return nil, nil
+	}
+	if e := l.job.Limits.Early; e.Signal != 0 {
+		if left := time.Until(l.deadline) - e.Before; left > 0 {
+			early = time.After(left)
+		}
+	}
+	return time.After(time.Until(l.deadline)), early
+}
+
+// signalEarly sends the signal that announces the time limit.
+func (l *launch) signalEarly() {
+	e := l.job.Limits.Early
+	l.event(Event{Kind: Signalled, Rank: -1, Message: fmt.Sprintf("%s to all ranks, %v before the time limit", signalName(int(e.Signal)), e.Before)})
+	l.forward(e.Signal)
+}
