@@ -1,35 +1,50 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/gorun/gorun/rankenv"
 )
 
-// Patterns of names, as of path.Match.
-var (
-	// loginNames belong to a login on one host; they would lie on another.
-	loginNames = []string{
-		"SSH_*", "DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_SESSION_*", "DBUS_*", "HOSTNAME",
-		"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "LS_COLORS",
-		"HOME", "USER", "LOGNAME", "SHELL", "PATH", // the host's; PATH is joined there
+// Variables take this way: select takes from the launcher's environment what
+// may leave it, the agent adds what is its host's (agent/env.go), and what
+// tells a rank its place comes last (rankenv).
+
+// loginNames belong to a login on one host; they would lie on another. They are
+// patterns, as of path.Match.
+var loginNames = []string{
+	"SSH_*", "DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_SESSION_*", "DBUS_*", "HOSTNAME",
+	"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "LS_COLORS",
+	"HOME", "USER", "LOGNAME", "SHELL", "PATH", // the host's; PATH is joined there
+}
+
+// selectEnv makes the part of ranks' environment that is the same on all hosts.
+func (p *prepared) selectEnv() error {
+	as, warnings, err := p.job.Env.compat()
+	if err != nil {
+		return err
 	}
-	// identityNames tell a process its place in the job of another launcher.
-	identityNames = []string{
-		"PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID",
-		"PMIX_RANK", "PMIX_NAMESPACE", "PMIX_SERVER_URI*",
-		"OMPI_COMM_WORLD_*", "PRTE_LAUNCHED", "FLUX_JOB_ID", "FLUX_TASK_*",
-		"TORCHELASTIC_*",
-		"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_STEP*",
+	reserved := newContract(as)
+	problems := []error{p.job.Env.validate(reserved)}
+	for _, app := range p.job.Apps {
+		for _, entry := range app.Env {
+			if err := checkEntry(entry, reserved); err != nil {
+				problems = append(problems, fmt.Errorf("-x: %w", err))
+			}
+		}
 	}
-	// libraryNames are the settings of gorun's libraries, ordinary variables
-	// for which the rule about GORUN_ names makes an exception.
-	libraryNames = []string{"GORUN_ENGINE", "GORUN_PROTO", "GORUN_ALGO", "GORUN_DEBUG"}
-)
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	p.compat = as
+	p.env, p.warnings = p.job.Env.selected(os.Environ(), reserved)
+	p.warnings = append(p.warnings, warnings...)
+	return nil
+}
 
 func matchesAny(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
@@ -38,35 +53,60 @@ func matchesAny(name string, patterns []string) bool {
 	})
 }
 
-// isContract says whether gorun itself decides the value of a variable.
-func isContract(name string) bool {
-	if strings.HasPrefix(name, "GORUN_") {
-		return !slices.Contains(libraryNames, name)
-	}
-	world := rankenv.World{Size: 1, LocalSize: 1, Nodes: 1, Master: "127.0.0.1:1", Job: "job"}
-	return strings.HasPrefix(name, "MPI_LOCAL") || matchesAny(name, identityNames) ||
-		slices.ContainsFunc(world.Environ(rankenv.Torch), func(entry string) bool {
-			return strings.HasPrefix(entry, name+"=")
-		})
+// nameOf returns the name of an entry "NAME=value".
+func nameOf(entry string) string {
+	name, _, _ := strings.Cut(entry, "=")
+	return name
 }
 
-// checkSet refuses variables that cannot be set.
-func checkSet(entries []string) error {
-	for _, entry := range entries {
-		name, _, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return fmt.Errorf("-x: expected NAME=value, found %q", entry)
+// validate returns what is wrong with e, whatever the launcher's environment.
+func (e *Env) validate(reserved contract) error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if !slices.Contains([]string{"", "all", "listed", "none"}, e.Export) {
+		problem("--export: expected all, listed or none, found %q", e.Export)
+	}
+	for _, list := range []struct {
+		flag    string
+		entries []string
+	}{{"-x", e.Set}, {"--prepend-env", e.Prepend}, {"--append-env", e.Append}} {
+		for _, entry := range list.entries {
+			if err := checkEntry(entry, reserved); err != nil {
+				problem("%s: %w", list.flag, err)
+			}
 		}
-		if isContract(name) {
-			return fmt.Errorf("-x: %s is set by gorun for each rank and cannot be chosen", name)
+	}
+	for _, list := range []struct {
+		flag, done string
+		patterns   []string
+	}{{"-x", "passed", e.Pass}, {"--unset-env", "left out", e.Unset}} {
+		for _, pattern := range list.patterns {
+			if _, err := path.Match(pattern, ""); err != nil {
+				problem("%s: malformed pattern %q", list.flag, pattern)
+			} else if reserved.has(pattern) {
+				problem("%s: %s is set by gorun for each rank and cannot be %s", list.flag, pattern, list.done)
+			}
 		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkEntry refuses what is no variable, or none of the user's.
+func checkEntry(entry string, reserved contract) error {
+	name, _, ok := strings.Cut(entry, "=")
+	switch {
+	case !ok || name == "" || strings.ContainsRune(entry, 0):
+		return fmt.Errorf("expected NAME=value, found %q", entry)
+	case reserved.has(name):
+		return fmt.Errorf("%s is set by gorun for each rank and cannot be chosen", name)
 	}
 	return nil
 }
 
-// export returns what of the launcher's environment ranks inherit, without
-// what their host decides, and warnings about what was named but is not set.
-func export(environ []string, e Env) (env, warnings []string, err error) {
+// selected returns what of the launcher's environment ranks inherit and what
+// is set for all of them, without what their host decides, and warnings about
+// what was named but is not set. e is valid.
+func (e *Env) selected(environ []string, reserved contract) (env, warnings []string) {
 	mode := e.Export
 	if mode == "" {
 		mode = "all"
@@ -75,44 +115,34 @@ func export(environ []string, e Env) (env, warnings []string, err error) {
 			warnings = append(warnings, "the hosts run another system, so ranks inherit only the variables that -x names")
 		}
 	}
-	if !slices.Contains([]string{"all", "listed", "none"}, mode) {
-		return nil, nil, fmt.Errorf("--export: expected all, listed or none, found %q", mode)
-	}
-	if err := checkSet(e.Set); err != nil {
-		return nil, nil, err
-	}
-	passed := map[string]bool{}
+	found := make([]bool, len(e.Pass))
 	for _, entry := range environ {
-		name, _, ok := strings.Cut(entry, "=")
-		if !ok || name == "" || isContract(name) {
+		name := nameOf(entry)
+		if name == "" || name == entry {
 			continue
 		}
-		i := slices.IndexFunc(e.Pass, func(p string) bool { return matchesAny(name, []string{p}) })
-		if i >= 0 {
-			passed[e.Pass[i]] = true
+		pass := false
+		for i, pattern := range e.Pass {
+			if matchesAny(name, []string{pattern}) {
+				pass, found[i] = true, true
+			}
 		}
-		if i >= 0 || mode == "all" && !matchesAny(name, loginNames) {
+		if !pass && (mode != "all" || matchesAny(name, loginNames)) {
+			continue
+		}
+		if !reserved.has(name) && !matchesAny(name, e.Unset) {
 			env = append(env, entry)
 		}
 	}
-	for _, pattern := range e.Pass {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, nil, fmt.Errorf("-x: malformed pattern %q", pattern)
-		}
-		if isContract(pattern) {
-			return nil, nil, fmt.Errorf("-x: %s is set by gorun for each rank and cannot be passed", pattern)
-		}
-		if !passed[pattern] && !slices.ContainsFunc(environ, func(entry string) bool {
-			name, _, _ := strings.Cut(entry, "=")
-			return matchesAny(name, []string{pattern})
-		}) {
+	for i, pattern := range e.Pass {
+		if !found[i] {
 			warnings = append(warnings, fmt.Sprintf("-x %s: no such variable is set here", pattern))
 		}
 	}
 	for _, entry := range e.Set {
-		name, _, _ := strings.Cut(entry, "=")
-		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
+		prefix := nameOf(entry) + "="
+		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, prefix) })
 		env = append(env, entry)
 	}
-	return env, warnings, nil
+	return env, warnings
 }

@@ -54,9 +54,14 @@ type App struct {
 type Env struct {
 	Export string   // all, listed, none; "": all. "all" leaves out what belongs to a login
 	Pass   []string // names or patterns such as "HF_*" of the launcher's environment
+	Unset  []string // names or patterns that ranks get neither from the launcher nor from their host; Set comes after
 	Set    []string // "NAME=value"
-	// Compat is whose variables ranks get beside gorun's own; nil: every
-	// launcher's that has nothing to serve behind its variables.
+	// Prepend and Append are "NAME=value": on each host, value is put before or
+	// behind the one that ranks inherit, else the host's own, with a colon.
+	Prepend, Append []string
+	// Compat is whose variables ranks get beside gorun's own; nil: those of
+	// torch, Open MPI and JAX, none of which sends a program to a server that is
+	// not there; empty: no one's. JAX's come with Open MPI's.
 	Compat []rankenv.Launcher
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/launcher/remote"
 	"github.com/gorun/gorun/launcher/stdio"
+	"github.com/gorun/gorun/rankenv"
 )
 
 // prepared is a job that was checked, and what all attempts at it share.
@@ -24,6 +25,7 @@ type prepared struct {
 	deadline time.Time        // by Limits.Run; zero: none
 	policy   placement.Policy // Job.Placement, with the ranks of each program
 	env      []string
+	compat   []rankenv.Launcher // whose variables ranks get
 	warnings []string
 	tag      stdio.Tag
 	roster   *roster
@@ -64,14 +66,11 @@ func prepare(job *Job) (*prepared, error) {
 	}
 	p.roster = newRoster(entries, job.Spares, job.isLocal)
 	var err error
-	if p.env, p.warnings, err = export(os.Environ(), job.Env); err != nil {
+	if err = p.selectEnv(); err != nil {
 		problems = append(problems, err)
 	}
 	p.policy = job.Placement
 	for _, app := range job.Apps {
-		if err := checkSet(app.Env); err != nil {
-			problems = append(problems, err)
-		}
 		if len(job.Apps) > 1 {
 			p.policy.Apps = append(p.policy.Apps, app.Ranks)
 		}

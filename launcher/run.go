@@ -167,14 +167,15 @@ func (l *launch) start() error {
 	addrs := l.addresses()
 	m := wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
-		Apps: l.apps(), Env: l.env, Stdin: -1, Merge: l.job.Streams.Merge,
+		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Prepend: l.job.Env.Prepend, Append: l.job.Env.Append,
+		Stdin: -1, Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
 	}
 	if l.job.Env.Export != "none" {
 		m.PathEnv = os.Getenv("PATH")
 	}
-	for _, c := range l.job.Env.Compat {
+	for _, c := range l.compat {
 		m.Compat = append(m.Compat, string(c))
 	}
 	for node, a := range l.plan.Hosts {
@@ -188,6 +189,7 @@ func (l *launch) start() error {
 	if port := master.hello.FreePort; port != 0 {
 		m.Master = netip.AddrPortFrom(addrs[master.node], uint16(port)).String()
 	}
+	m.HNP = hnpURI(addrs[master.node], master.hello.HighPort)
 	var first error
 	for _, h := range l.hosts {
 		m.Node = h.node

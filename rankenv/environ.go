@@ -46,6 +46,8 @@ func (w World) Environ(as ...Launcher) []string {
 			e.addNumber("OMPI_UNIVERSE_SIZE", w.Size)
 		case PMI:
 			e.addNumbers(pmiNames, w)
+			e.addNumber("PMI_LOCAL_RANK", w.LocalRank)
+			e.addNumber("PMI_LOCAL_SIZE", w.LocalSize)
 		case Slurm:
 			e.addSlurm(w)
 		case JAX:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,6 +18,7 @@ type command struct {
 
 	hostfile string   // "": none named
 	hostList []string // every -H
+	envFiles []string // every --env-file
 
 	displayMap, dryRun bool
 	verbose, quiet     bool
@@ -139,18 +139,5 @@ func (c *command) check() error {
 		return refusal("--stage-file: expected --stage beside it, since files go where the program goes",
 			commandLine(withFlag(c.argv, "stage")))
 	}
-	return nil
-}
-
-// passVariable takes the value of -x: NAME, NAME=VALUE or a pattern.
-func (c *command) passVariable(s string) error {
-	name, _, found := strings.Cut(s, "=")
-	switch {
-	case found:
-		return assignment(&c.program().Env)(s)
-	case !variableName(name, true):
-		return &valueError{"the name of a variable, NAME=VALUE or a pattern", "NCCL_DEBUG=INFO"}
-	}
-	c.job.Env.Pass = append(c.job.Env.Pass, s)
 	return nil
 }

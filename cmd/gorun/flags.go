@@ -84,6 +84,19 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "NAME=VALUE", assignment(&job.Env.Set)}},
 		{Name: "export", Usage: "what ranks inherit: all but a login's, only what -x names, nothing",
 			Value: &value{c, "all|listed|none", oneOf(&job.Env.Export, "all", "listed", "none")}},
+		{Name: "env-file", Usage: "set the variables of this file, lines NAME=value; -x comes after; may be repeated",
+			Value: &value{c, "F", func(s string) error {
+				c.envFiles = append(c.envFiles, "")
+				return path(&c.envFiles[len(c.envFiles)-1], "job.env")(s)
+			}}},
+		{Name: "unset-env", Usage: "a variable, or all that match, that ranks do not get; -x comes after",
+			Value: &value{c, "NAME", c.unsetVariable}},
+		{Name: "prepend-env", Usage: "on each host, put the value before the variable's own, with a colon",
+			Value: &value{c, "NAME=VALUE", joinedVariable(&job.Env.Prepend)}},
+		{Name: "append-env", Usage: "the same behind it",
+			Value: &value{c, "NAME=VALUE", joinedVariable(&job.Env.Append)}},
+		{Name: "env-compat", Usage: "whose variables ranks get: torch,ompi,jax (the default), pmi, slurm, all, none",
+			Value: &value{c, "LIST", compatible(&job.Env.Compat)}},
 		{Name: "wdir", Aliases: []string{"wd"}, Usage: "working folder of the ranks; it must exist on every host",
 			Value: &value{c, "DIR", path(&c.dirs[len(c.dirs)-1], "/scratch/run")}},
 		{Name: "stage", Aliases: []string{"preload-binary"}, Usage: "copy the program to the hosts",

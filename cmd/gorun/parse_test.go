@@ -147,7 +147,7 @@ func TestParseRefuses(t *testing.T) {
 		{"no variable, two words", "-genv =1 2 ./x", `found "=1 2"`, "gorun -genv NCCL_DEBUG INFO ./x"},
 		{"to come", "--bind-to core -np 2 ./x", "--bind-to is not built yet", "without it: gorun -np 2 ./x"},
 		{"to come, joined", "--bind-to=core -np 2 ./x", "--bind-to is not built yet", "without it: gorun -np 2 ./x"},
-		{"to come, with a stand-in", "--env-file f ./x", "--env-file is not built yet", "what there is: -x NAME=VALUE"},
+		{"to come, with a stand-in", "--rank-by node ./x", "--rank-by is not built yet", "what there is: --map-by node"},
 		{"to come, two words", "--mca btl tcp ./x", "--mca is not built yet", "without it: gorun ./x"},
 		{"to come, one dash", "-J b ./x", "-J is not built yet", "without it: gorun ./x"},
 		{"slip", "--timout 5 ./x", "unknown flag --timout", "did you mean: gorun --timeout 5 ./x"},

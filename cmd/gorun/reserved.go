@@ -18,12 +18,7 @@ var reserved = []string{
 	"gpus-per-rank N|auto",
 	"gpu-visible all|own",
 	"json",
-	"env-file F",
-	"unset-env NAME",
-	"prepend-env NAME=VALUE",
-	"append-env NAME=VALUE",
 	"show-env RANK",
-	"env-compat LIST",
 	"mca K V",
 	"wdir-create",
 	"umask MASK",
@@ -55,14 +50,11 @@ var reserved = []string{
 
 // instead is what comes near a reserved flag.
 var instead = map[string]string{
-	"rank-by":     "--map-by node",
-	"env-file":    "-x NAME=VALUE",
-	"prepend-env": "-x NAME=VALUE",
-	"append-env":  "-x NAME=VALUE",
-	"mca":         "-x OMPI_MCA_K=V",
-	"output":      "-l",
-	"events":      "-v",
-	"progress":    "-v",
+	"rank-by":  "--map-by node",
+	"mca":      "-x OMPI_MCA_K=V",
+	"output":   "-l",
+	"events":   "-v",
+	"progress": "-v",
 }
 
 // flagNotBuilt refuses a reserved flag and offers the command without it.

@@ -44,6 +44,7 @@ func withProgram(argv []string, app int, program string) []string {
 var surroundings = []string{
 	"hostfile", "H", "local", "p", "i", "F", "accept-new-host-keys", "wdir",
 	"x", "set-env", "export", "env", "genv", "genvlist", "genvall", "genvnone",
+	"env-file", "unset-env", "prepend-env", "append-env", "env-compat",
 }
 
 // probe returns a command whose ranks, one on each host of the job, run

@@ -45,6 +45,9 @@ func (c *command) read() (err error) {
 			return refusal("-wd: "+err.Error(), "give the folder from the root: -wd /scratch/run")
 		}
 	}
+	if err := c.readEnvFiles(); err != nil {
+		return err
+	}
 	c.job.Hosts, err = c.hosts()
 	return err
 }

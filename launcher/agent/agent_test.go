@@ -65,21 +65,66 @@ func TestFindProgram(t *testing.T) {
 }
 
 func TestComposeEnv(t *testing.T) {
-	m := &wire.Start{
-		Job: "inner", Path: "outer/h", PathEnv: "/launcher/bin:/bin",
-		Env:   []string{"HOME=/launcher", "KEPT=1", "OMP_NUM_THREADS=7", "OWN=0"},
-		Hosts: []wire.Host{{Name: "a", Ranks: []int{0, 1}}},
-	}
-	env := composeEnv(m, []string{"OWN=1"}, map[string]string{"HOME": "/host", "USER": "u", "PATH": "/bin:/usr/bin"}, "/work")
-	require.Subset(t, env, []string{
-		"HOME=/host", "USER=u", "KEPT=1", "PWD=/work", "OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=1",
-		"PATH=/launcher/bin:/bin:/usr/bin", "GORUN_JOB_PATH=outer/h:inner/a", "OWN=1",
-	})
-	names := map[string]bool{}
-	for _, entry := range env {
-		name, _, _ := strings.Cut(entry, "=")
-		require.False(t, names[name], "%s twice", name)
-		names[name] = true
+	host := map[string]string{"HOME": "/host", "USER": "u", "PATH": "/bin:/usr/bin", "LIB": "/host/lib"}
+	hosts := []wire.Host{{Name: "a", Ranks: []int{0, 1}}}
+	for name, c := range map[string]struct {
+		start wire.Start
+		app   wire.App
+		want  []string // "NAME=value", or "NAME" for one that is not there
+	}{
+		"what is the host's": {
+			wire.Start{Job: "inner", Path: "outer/h", PathEnv: "/launcher/bin:/bin", Env: []string{"KEPT=1"}},
+			wire.App{},
+			[]string{"HOME=/host", "USER=u", "KEPT=1", "PWD=/work", "PYTHONUNBUFFERED=1",
+				"PATH=/launcher/bin:/bin:/usr/bin", "GORUN_JOB_PATH=outer/h:inner/a"},
+		},
+		"what the user sets counts": {
+			wire.Start{Env: []string{"HOME=/mine", "PATH=/mine/bin", "OMP_NUM_THREADS=7", "PYTHONUNBUFFERED="}},
+			wire.App{},
+			[]string{"HOME=/mine", "PATH=/mine/bin", "OMP_NUM_THREADS=7", "PYTHONUNBUFFERED="},
+		},
+		"an app's own come over the job's": {
+			wire.Start{Env: []string{"A=job", "B=job"}},
+			wire.App{Env: []string{"A=app", "C=app"}},
+			[]string{"A=app", "B=job", "C=app"},
+		},
+		"nothing that is unset": {
+			wire.Start{Env: []string{"PYTHONPATH=/set"}, Unset: []string{"OMP_*", "PYTHON*", "USER"}},
+			wire.App{},
+			[]string{"OMP_NUM_THREADS", "PYTHONUNBUFFERED", "USER", "HOME=/host", "PYTHONPATH=/set"},
+		},
+		"joined to what is inherited": {
+			wire.Start{Env: []string{"LIB=/launcher/lib"}, Prepend: []string{"LIB=/first"}, Append: []string{"LIB=/last"}},
+			wire.App{},
+			[]string{"LIB=/first:/launcher/lib:/last"},
+		},
+		"joined to what the host has": {
+			wire.Start{Prepend: []string{"LIB=/first", "PATH=/first"}},
+			wire.App{},
+			[]string{"LIB=/first:/host/lib", "PATH=/first:/bin:/usr/bin"},
+		},
+		"joined to nothing": {
+			wire.Start{Prepend: []string{"NEW=/first"}, Append: []string{"NEW=/last", "OTHER=/last"}},
+			wire.App{},
+			[]string{"NEW=/first:/last", "OTHER=/last"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.start.Hosts = hosts
+			env := composeEnv(&c.start, c.app, host, "/work")
+			names := map[string]bool{}
+			for _, entry := range env {
+				require.False(t, names[nameOf(entry)], "%s twice", entry)
+				names[nameOf(entry)] = true
+			}
+			for _, want := range c.want {
+				if !strings.Contains(want, "=") {
+					require.False(t, names[want], "%s is there", want)
+					continue
+				}
+				require.Contains(t, env, want)
+			}
+		})
 	}
 }
 

@@ -3,7 +3,10 @@
 package agent
 
 import (
+	"cmp"
+	"os"
 	"os/user"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,23 +17,25 @@ import (
 	"github.com/gorun/gorun/rankenv"
 )
 
-// loginVars are the host's own, whatever the launcher's environment says.
+// loginVars are the host's own, unless the user sets them.
 var loginVars = []string{"HOME", "USER", "LOGNAME", "SHELL"}
 
-// hostEnv returns what ranks take from the agent's environment: the login and
-// its PATH. What a bare service manager has left out is looked up.
-func hostEnv(environ []string) map[string]string {
+// hostEnv returns what ranks take from the agent's environment: the login, its
+// PATH, and the values that the user's are put before or behind. What a bare
+// service manager has left out is looked up.
+func hostEnv(environ []string, m *wire.Start) map[string]string {
 	host := map[string]string{}
-	for _, name := range append([]string{"PATH"}, loginVars...) {
+	names := append([]string{"PATH"}, loginVars...)
+	for _, entry := range slices.Concat(m.Prepend, m.Append) {
+		names = append(names, nameOf(entry))
+	}
+	for _, name := range names {
 		if value := lookupEnv(environ, name); value != "" {
 			host[name] = value
 		}
 	}
-	if host["HOME"] == "" || host["USER"] == "" {
-		if u, err := user.Current(); err == nil {
-			host["HOME"] = u.HomeDir
-			host["USER"], host["LOGNAME"] = u.Username, u.Username
-		}
+	if host["HOME"] == "" || host["USER"] == "" || host["SHELL"] == "" {
+		lookUpLogin(host)
 	}
 	if host["HOME"] == "" {
 		host["HOME"] = "/"
@@ -38,31 +43,71 @@ func hostEnv(environ []string) map[string]string {
 	return host
 }
 
-// composeEnv returns the environment that a program's ranks on this host share:
-// the launcher's selection, the program's own variables, what is this host's,
-// then defaults.
-func composeEnv(m *wire.Start, own []string, host map[string]string, dir string) []string {
+// lookUpLogin completes host with what the system knows of the user. The shell
+// is in the file of users only: os/user does not tell it.
+func lookUpLogin(host map[string]string) {
+	u, err := user.Current()
+	if err != nil {
+		return
+	}
+	known := map[string]string{"HOME": u.HomeDir, "USER": u.Username, "LOGNAME": u.Username}
+	users, _ := os.ReadFile("/etc/passwd")
+	for line := range strings.Lines(string(users)) {
+		// passwd(5): name:password:UID:GID:GECOS:directory:shell, where no
+		// shell is /bin/sh.
+		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) == 7 && f[0] == u.Username {
+			known["SHELL"] = cmp.Or(f[6], "/bin/sh")
+			break
+		}
+	}
+	for name, value := range known {
+		if host[name] == "" {
+			host[name] = value
+		}
+	}
+}
+
+// composeEnv returns the environment that all ranks of an app on this host
+// share: what the launcher sends, then what is this host's, then defaults.
+func composeEnv(m *wire.Start, app wire.App, host map[string]string, dir string) []string {
 	env := slices.Clone(m.Env)
-	for _, entry := range own {
+	for _, entry := range app.Env {
 		name, value, _ := strings.Cut(entry, "=")
 		env = setEnv(env, name, value)
 	}
-	for _, name := range loginVars {
-		if value := host[name]; value != "" {
-			env = setEnv(env, name, value)
+	// add is for what the user may have set, or wants to be without.
+	add := func(name, value string) {
+		if value != "" && !hasEnv(env, name) && !matchesAny(name, m.Unset) {
+			env = append(env, name+"="+value)
 		}
 	}
-	if lookupEnv(env, "PATH") == "" {
-		env = setEnv(env, "PATH", joinPath(m.PathEnv, host["PATH"]))
+	for _, name := range loginVars {
+		add(name, host[name])
 	}
+	add("PATH", joinPath(m.PathEnv, host["PATH"]))
+	env = joinValues(env, host, m.Prepend, func(old, value string) string { return value + ":" + old })
+	env = joinValues(env, host, m.Append, func(old, value string) string { return old + ":" + value })
 	env = setEnv(env, "PWD", dir)
-	if lookupEnv(env, "PYTHONUNBUFFERED") == "" {
-		env = append(env, "PYTHONUNBUFFERED=1")
-	}
-	if local := len(m.Hosts[m.Node].Ranks); local > 0 && lookupEnv(env, "OMP_NUM_THREADS") == "" {
-		env = append(env, "OMP_NUM_THREADS="+strconv.Itoa(max(1, runtime.NumCPU()/local)))
+	add("PYTHONUNBUFFERED", "1")
+	if local := len(m.Hosts[m.Node].Ranks); local > 0 {
+		add("OMP_NUM_THREADS", strconv.Itoa(max(1, runtime.NumCPU()/local)))
 	}
 	return setEnv(env, jobPathVar, jobPath(m))
+}
+
+// joinValues joins the values of entries to those that are there, in env or
+// else on the host.
+func joinValues(env []string, host map[string]string, entries []string, join func(old, value string) string) []string {
+	for _, entry := range entries {
+		name, value, _ := strings.Cut(entry, "=")
+		// Without an old value there is no colon: the empty part of a search
+		// path would be the current folder.
+		if old := cmp.Or(lookupEnv(env, name), host[name]); old != "" {
+			value = join(old, value)
+		}
+		env = setEnv(env, name, value)
+	}
+	return env
 }
 
 // jobPath is where this host's ranks stand: the jobs around, then this one.
@@ -93,10 +138,7 @@ func hostWorld(m *wire.Start, socket string) rankenv.World {
 
 // launchers returns whose variables ranks get.
 func launchers(m *wire.Start) []rankenv.Launcher {
-	if len(m.Compat) == 0 {
-		return []rankenv.Launcher{rankenv.Gorun, rankenv.Torch, rankenv.OpenMPI}
-	}
-	as := []rankenv.Launcher{rankenv.Gorun}
+	var as []rankenv.Launcher
 	for _, name := range m.Compat {
 		as = append(as, rankenv.Launcher(name))
 	}
@@ -104,33 +146,64 @@ func launchers(m *wire.Start) []rankenv.Launcher {
 }
 
 // rankEnv returns what tells a rank its place.
-func rankEnv(w rankenv.World, as []rankenv.Launcher) []string {
-	return append(w.Environ(as...),
-		"GORUN_SOCKET_FD="+strconv.Itoa(doorFD),
-		// Many programs look for these beside their MPI's own.
-		"MPI_LOCALRANKID="+strconv.Itoa(w.LocalRank),
-		"MPI_LOCALNRANKS="+strconv.Itoa(w.LocalSize))
+func rankEnv(w rankenv.World, as []rankenv.Launcher, hnp string) []string {
+	env := append(w.Environ(as...), "GORUN_SOCKET_FD="+strconv.Itoa(doorFD))
+	if slices.Contains(as, rankenv.OpenMPI) {
+		// Many programs look for these, whichever MPI they are linked with.
+		local, size := strconv.Itoa(w.LocalRank), strconv.Itoa(w.LocalSize)
+		env = append(env, "MV2_COMM_WORLD_LOCAL_RANK="+local, "MV2_COMM_WORLD_LOCAL_SIZE="+size)
+		if !slices.Contains(as, rankenv.PMI) { // which has them
+			env = append(env, "MPI_LOCALRANKID="+local, "MPI_LOCALNRANKS="+size)
+		}
+	}
+	if hnp != "" && slices.Contains(as, rankenv.JAX) {
+		env = append(env, "OMPI_MCA_orte_hnp_uri="+hnp)
+	}
+	return env
 }
 
 // doorFD is where a rank finds its door: the first descriptor after the
 // standard streams.
 const doorFD = 3
 
+// nameOf returns the name of an entry "NAME=value".
+func nameOf(entry string) string {
+	name, _, _ := strings.Cut(entry, "=")
+	return name
+}
+
+// matchesAny says whether one of the patterns, as of path.Match, matches name.
+func matchesAny(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// findEnv returns where the entry of name is, -1 if it is not there.
+func findEnv(env []string, name string) int {
+	return slices.IndexFunc(env, func(entry string) bool {
+		return len(entry) > len(name) && entry[len(name)] == '=' && entry[:len(name)] == name
+	})
+}
+
+func hasEnv(env []string, name string) bool { return findEnv(env, name) >= 0 }
+
 // lookupEnv returns the value of name, "" if it is not there.
 func lookupEnv(env []string, name string) string {
-	for _, entry := range env {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
+	i := findEnv(env, name)
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return env[i][len(name)+1:]
 }
 
 // setEnv returns env with one entry for name. It may change env.
 func setEnv(env []string, name, value string) []string {
-	env = slices.DeleteFunc(env, func(entry string) bool {
-		return strings.HasPrefix(entry, name+"=")
-	})
+	if i := findEnv(env, name); i >= 0 {
+		env[i] = name + "=" + value
+		return env
+	}
 	return append(env, name+"="+value)
 }
 

@@ -24,7 +24,8 @@ func hello() *wire.Hello {
 		Version:  version(),
 		CPUs:     runtime.NumCPU(), // of the affinity mask, which is what ranks may use
 		Addrs:    addresses(),
-		FreePort: freePort(),
+		FreePort: freePort(firstPort, ephemeralPorts()-1),
+		HighPort: freePort(firstJAXPort, lastPort),
 	}
 }
 
@@ -59,20 +60,33 @@ func addresses() []string {
 	return slices.Concat(outer, loop)
 }
 
-// freePort returns a TCP port that nothing listens on and that the kernel
-// gives to no connection by itself, 0 if none was found. Two jobs that start
-// at once may choose alike, which is why the choice is random.
-func freePort() int {
+// Ports that the kernel gives to no connection by itself, usually.
+const (
+	firstPort = 10000 // below are services that people know by number
+	lastPort  = 1<<16 - 1
+	// firstJAXPort: jax/_src/clusters/ompi_cluster.py makes the port of a job
+	// number, modulo 4096, from here on.
+	firstJAXPort = 61440
+)
+
+// ephemeralPorts returns the first port that the kernel gives away by itself.
+func ephemeralPorts() int {
 	lowest := 32768 // Linux's default
 	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
 		fmt.Sscan(string(b), &lowest)
 	}
-	const first = 10000 // below are services that people know by number
-	if lowest <= first {
+	return lowest
+}
+
+// freePort returns a TCP port from first to last that nothing listens on, 0 if
+// none was found. Two jobs that start at once may choose alike, which is why
+// the choice is random.
+func freePort(first, last int) int {
+	if last < first {
 		return 0
 	}
 	for range 64 {
-		if port := first + rand.IntN(lowest-first); canBind(port) {
+		if port := first + rand.IntN(last-first+1); canBind(port) {
 			return port
 		}
 	}

@@ -26,7 +26,7 @@ type rank struct {
 // startRanks starts this host's ranks. What cannot work for one of them is
 // found before the first is started.
 func (a *agent) startRanks() error {
-	host := hostEnv(os.Environ())
+	host := hostEnv(os.Environ(), a.start)
 	ranks := a.host().Ranks
 	appOf := map[int]int{}
 	for i, app := range a.start.Apps {
@@ -51,7 +51,7 @@ func (a *agent) startRanks() error {
 	a.children.each(len(ranks), func(local int) bool {
 		w := world
 		w.Rank, w.LocalRank = ranks[local], local
-		started, err := a.startRank(w.Rank, ready[appOf[w.Rank]], rankEnv(w, as))
+		started, err := a.startRank(w.Rank, ready[appOf[w.Rank]], rankEnv(w, as, a.start.HNP))
 		if err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}
@@ -94,7 +94,7 @@ func (a *agent) prepare(app wire.App, first int, host map[string]string) (prepar
 		}
 		a.conn.Send(&wire.Notice{Text: missing + ", so ranks start in " + p.dir})
 	}
-	p.env = composeEnv(a.start, app.Env, host, p.dir)
+	p.env = composeEnv(a.start, app, host, p.dir)
 	name := app.Args[0]
 	if app.Staged != "" {
 		staged := a.files.path(app.Staged)

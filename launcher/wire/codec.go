@@ -113,6 +113,11 @@ func decode(kind byte, p []byte) (Message, error) {
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%d bytes after the last field", len(rest))
 	}
+	// The hello of another version may have other fields behind the first ones,
+	// by which the launcher knows it.
+	if h, ok := v.Interface().(*Hello); ok && err != nil && h.Magic == Magic && h.Table != TableHash() {
+		return h, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("wire: %s: %w", t.Name(), err)
 	}

@@ -29,7 +29,8 @@ type Hello struct {
 	Version  string   // of the program, for people
 	CPUs     int      // hardware threads that the agent may use
 	Addrs    []string // IP addresses of the host's interfaces that are up, loopback last
-	FreePort int      // a TCP port free on every address of the host, outside the ephemeral range
+	FreePort int      // a TCP port free on every address of the host, outside the ephemeral range; 0: none
+	HighPort int      // another, from 61440 on, which JAX can be told in Open MPI's way; 0: none
 }
 
 // File announces a file that follows in FileData, if the agent wants it.
@@ -63,10 +64,14 @@ type Start struct {
 	Apps    []App
 	Env     []string // "NAME=value", the same for every rank
 	PathEnv string   // PATH of the launcher, which comes before the host's own
-	Compat  []string // the launchers whose variables ranks get; empty: the default set
+	Unset   []string // patterns of names that the host does not add to Env
+	Prepend []string // "NAME=value" to put before what is there, with a colon
+	Append  []string // the same behind it
+	Compat  []string // the launchers whose variables ranks get, gorun first
 	Stdin   int      // the rank whose standard input is forwarded; -1: none
 	Merge   bool     // standard error goes where standard output goes
 	Master  string   // host:port
+	HNP     string   // OMPI_MCA_orte_hnp_uri, by which JAX knows Open MPI; "": none
 	Timeout int64    // silence in nanoseconds after which either side gives the other up; 0: never
 	Grace   int64    // nanoseconds between TERM and KILL if the launcher is lost
 	Window  int64    // bytes of output that may be sent before the first Credit
@@ -82,7 +87,7 @@ type Host struct {
 // App is one program.
 type App struct {
 	Args    []string
-	Env     []string // over Start's
+	Env     []string // "NAME=value", over Start.Env
 	Dir     string
 	DirHint bool   // Dir is only where the launcher was: the home serves where it is missing
 	Staged  string // the file, of those sent before, that is the program; "": it is on the host

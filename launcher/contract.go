@@ -1,0 +1,107 @@
+package launcher
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/gorun/gorun/rankenv"
+)
+
+// contract is the names of the variables that gorun sets for each rank by
+// itself. What the launcher inherited of them is some outer launcher's.
+type contract map[string]bool
+
+// Patterns and names beside those of rankenv's sets.
+var (
+	// identityNames tell a process its place in the job of another launcher.
+	identityNames = []string{
+		"PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID", "PMI_LOCAL_*",
+		"PMIX_RANK", "PMIX_NAMESPACE", "PMIX_SERVER_URI*",
+		"OMPI_COMM_WORLD_*", "OMPI_MCA_orte_hnp_uri", "PRTE_LAUNCHED",
+		"FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_TASK_*",
+		"TORCHELASTIC_*", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_*",
+		"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_STEP*",
+	}
+	// libraryNames are the settings of gorun's libraries, ordinary variables
+	// for which the rule about GORUN_ names makes an exception.
+	libraryNames = []string{"GORUN_ENGINE", "GORUN_PROTO", "GORUN_ALGO", "GORUN_DEBUG"}
+)
+
+// allCompat are the launchers whose variables ranks can get, beside gorun's.
+var allCompat = []rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.PMI, rankenv.JAX, rankenv.Slurm}
+
+// usualCompat are those of Job.Env.Compat's nil. Programs of MPICH take
+// PMI_RANK for the word of a server that is to be asked for more, and programs
+// of Slurm's look for its allocation: those must be asked for.
+var usualCompat = []rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.JAX}
+
+// compat returns whose variables ranks get, gorun's first.
+func (e *Env) compat() (as []rankenv.Launcher, warnings []string, err error) {
+	asked := e.Compat
+	if asked == nil {
+		asked = usualCompat
+	}
+	as = []rankenv.Launcher{rankenv.Gorun}
+	for _, l := range asked {
+		switch {
+		case !slices.Contains(allCompat, l):
+			return nil, nil, fmt.Errorf("--env-compat: expected %s, found %q", joinWords(allCompat), l)
+		case slices.Contains(as, l):
+			continue
+		case l == rankenv.PMI:
+			warnings = append(warnings, "--env-compat=pmi: ranks get PMI_RANK and PMI_SIZE, but nothing answers them by PMI: programs linked with MPICH will not start")
+		case l == rankenv.JAX && !slices.Contains(asked, rankenv.OpenMPI):
+			as = append(as, rankenv.OpenMPI) // by which jax.distributed finds its place
+		}
+		as = append(as, l)
+	}
+	return as, warnings, nil
+}
+
+func joinWords(launchers []rankenv.Launcher) string {
+	var words []string
+	for _, l := range launchers {
+		words = append(words, string(l))
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// newContract returns the names that ranks get from the given launchers' sets
+// and those that they never inherit. Slurm's count only where they are set:
+// outside of a step they describe the user's allocation.
+func newContract(as []rankenv.Launcher) contract {
+	w := rankenv.World{
+		Size: 1, LocalSize: 1, Nodes: 1, Host: "h", Job: "j", GPUs: []string{"0"},
+		Addr: "127.0.0.1", Master: "127.0.0.1:1", Socket: "s",
+	}
+	sets := append([]rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.JAX}, as...)
+	names := contract{}
+	for _, entry := range w.Environ(sets...) {
+		names[nameOf(entry)] = true
+	}
+	return names
+}
+
+func (c contract) has(name string) bool {
+	if strings.HasPrefix(name, "GORUN_") {
+		return !slices.Contains(libraryNames, name)
+	}
+	return c[name] || matchesAny(name, identityNames)
+}
+
+// hnpURI returns the contact of Open MPI's mpirun, "" without a port. JAX takes
+// a process that has one for Open MPI's, and makes the coordinator's address of
+// it: the URI's own, with port 61440 plus the job's number divided by 4096. Open
+// MPI itself does not ask who is there.
+func hnpURI(addr netip.Addr, port int) string {
+	if port == 0 {
+		return ""
+	}
+	job := (port - 61440) << 12
+	if addr.Is6() {
+		return fmt.Sprintf("%d.0;tcp6://[%v]:%d", job, addr, port)
+	}
+	return fmt.Sprintf("%d.0;tcp://%v:%d", job, addr, port)
+}
