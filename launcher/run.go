@@ -168,7 +168,7 @@ func (l *launch) start() error {
 	m := wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
 		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Prepend: l.job.Env.Prepend, Append: l.job.Env.Append,
-		Stdin: -1, Merge: l.job.Streams.Merge,
+		Stdin: l.stdinRank(), Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
 	}
@@ -190,22 +190,15 @@ func (l *launch) start() error {
 		m.Master = netip.AddrPortFrom(addrs[master.node], uint16(port)).String()
 	}
 	m.HNP = hnpURI(addrs[master.node], master.hello.HighPort)
-	var first error
+	start, err := wire.Share(&m)
+	if err != nil {
+		return &PlanError{[]error{err}}
+	}
 	for _, h := range l.hosts {
-		m.Node = h.node
-		mine := m
-		if h == master {
-			mine.Stdin = l.stdinRank()
-		}
-		if err := h.conn.Send(&mine); err != nil && first == nil && errors.Is(err, wire.ErrTooLarge) {
-			first = &PlanError{[]error{err}}
-		}
+		h.conn.SendShared(start) // an error means that the host is lost, which its reader sees
+		h.conn.Send(&wire.Begin{Node: h.node})
 	}
-	if first != nil {
-		return first
-	}
-	if l.stdinRank() >= 0 {
-		var err error
+	if m.Stdin >= 0 {
 		l.input, err = startInput(master.conn, l.job.Streams.Stdin)
 		return err
 	}

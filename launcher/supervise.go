@@ -197,8 +197,13 @@ func (l *launch) introduce() {
 	if len(all) < 2 {
 		return
 	}
+	meet, err := wire.Share(&wire.Meet{Gossip: all})
+	if err != nil {
+		l.event(Event{Kind: Warning, Rank: -1, Message: fmt.Sprintf("the hosts cannot be told of each other: %v", err)})
+		return
+	}
 	for _, h := range l.hosts {
-		h.conn.Send(&wire.Meet{Gossip: all})
+		h.conn.SendShared(meet)
 	}
 }
 

@@ -45,7 +45,7 @@ type agent struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	start    *wire.Start
+	start    *share
 	services *services // what ranks are offered; nil before Start
 	stdin    *feeder   // of the rank that reads the launcher's; nil: none
 	ooms     oomCounter
@@ -201,7 +201,12 @@ func (a *agent) handle(m wire.Message) error {
 		}
 		return a.conn.Send(answer)
 	case *wire.Start:
-		return a.begin(m)
+		if a.start != nil {
+			return errors.New("the launcher sent Start twice")
+		}
+		a.start = &share{Start: m, Node: -1}
+	case *wire.Begin:
+		return a.begin(m.Node)
 	case *wire.Meet:
 		return a.services.meet(m.Gossip)
 	case *wire.Relay:
@@ -228,15 +233,24 @@ func (a *agent) handle(m wire.Message) error {
 	return nil
 }
 
+// share is a job as the agent of one host sees it.
+type share struct {
+	*wire.Start
+	Node int // index of the host; -1: the launcher has not said yet
+}
+
 // begin starts this host's share of the job.
-func (a *agent) begin(m *wire.Start) error {
-	if a.start != nil {
-		return errors.New("the launcher sent Start twice")
+func (a *agent) begin(node int) error {
+	m := a.start
+	switch {
+	case m == nil:
+		return errors.New("the launcher sent Begin before Start")
+	case m.Node >= 0:
+		return errors.New("the launcher sent Begin twice")
+	case node < 0 || node >= len(m.Hosts):
+		return fmt.Errorf("the launcher sent node %d of %d", node, len(m.Hosts))
 	}
-	if m.Node < 0 || m.Node >= len(m.Hosts) {
-		return fmt.Errorf("the launcher sent node %d of %d", m.Node, len(m.Hosts))
-	}
-	a.start = m
+	m.Node = node
 	a.window.Give(m.Window)
 	if m.Timeout > 0 {
 		a.wg.Go(a.keepLease)

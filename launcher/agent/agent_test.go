@@ -111,7 +111,7 @@ func TestComposeEnv(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.start.Hosts = hosts
-			env := composeEnv(&c.start, c.app, host, "/work")
+			env := composeEnv(&share{Start: &c.start}, c.app, host, "/work")
 			names := map[string]bool{}
 			for _, entry := range env {
 				require.False(t, names[nameOf(entry)], "%s twice", entry)

@@ -23,7 +23,7 @@ var loginVars = []string{"HOME", "USER", "LOGNAME", "SHELL"}
 // hostEnv returns what ranks take from the agent's environment: the login, its
 // PATH, and the values that the user's are put before or behind. What a bare
 // service manager has left out is looked up.
-func hostEnv(environ []string, m *wire.Start) map[string]string {
+func hostEnv(environ []string, m *share) map[string]string {
 	host := map[string]string{}
 	names := append([]string{"PATH"}, loginVars...)
 	for _, entry := range slices.Concat(m.Prepend, m.Append) {
@@ -69,7 +69,7 @@ func lookUpLogin(host map[string]string) {
 
 // composeEnv returns the environment that all ranks of an app on this host
 // share: what the launcher sends, then what is this host's, then defaults.
-func composeEnv(m *wire.Start, app wire.App, host map[string]string, dir string) []string {
+func composeEnv(m *share, app wire.App, host map[string]string, dir string) []string {
 	env := slices.Clone(m.Env)
 	for _, entry := range app.Env {
 		name, value, _ := strings.Cut(entry, "=")
@@ -111,7 +111,7 @@ func joinValues(env []string, host map[string]string, entries []string, join fun
 }
 
 // jobPath is where this host's ranks stand: the jobs around, then this one.
-func jobPath(m *wire.Start) string {
+func jobPath(m *share) string {
 	step := m.Job + "/" + m.Hosts[m.Node].Name
 	if m.Path == "" {
 		return step
@@ -121,7 +121,7 @@ func jobPath(m *wire.Start) string {
 
 // hostWorld returns the place of this host's ranks, but for what differs from
 // one to the other.
-func hostWorld(m *wire.Start, socket string) rankenv.World {
+func hostWorld(m *share, socket string) rankenv.World {
 	size := 0
 	for _, h := range m.Hosts {
 		size += len(h.Ranks)
@@ -137,7 +137,7 @@ func hostWorld(m *wire.Start, socket string) rankenv.World {
 }
 
 // launchers returns whose variables ranks get.
-func launchers(m *wire.Start) []rankenv.Launcher {
+func launchers(m *share) []rankenv.Launcher {
 	var as []rankenv.Launcher
 	for _, name := range m.Compat {
 		as = append(as, rankenv.Launcher(name))

@@ -19,7 +19,7 @@ import (
 type Rehearsed struct {
 	Args, Env             []string
 	Stdin, Stdout, Stderr *os.File
-	Door                  *os.File // to the job, see rendezvous.OpenDoor
+	Door                  *os.File // to the job, which has a path in Env as well
 }
 
 // Rehearse is an agent of a job whose ranks are calls of program, which returns
@@ -75,6 +75,8 @@ func (r *rehearsal) start(_ string, args []string, attr *syscall.ProcAttr, ended
 			closeAll()
 			return 0, err
 		}
+		// A call that waits for its pipe shall take no thread.
+		unix.SetNonblock(fd, true)
 		*f = os.NewFile(uintptr(fd), "rehearsed")
 	}
 	pid := int(lastPID.Add(1))

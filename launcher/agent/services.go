@@ -36,7 +36,7 @@ type services struct {
 }
 
 // startServices joins the job's cluster and opens the job socket.
-func startServices(ctx context.Context, a *agent, m *wire.Start) (*services, error) {
+func startServices(ctx context.Context, a *agent, m *share) (*services, error) {
 	s := &services{agent: a, joined: map[int]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	conf := &gossip.Config{

@@ -38,6 +38,7 @@ type Conn struct {
 	work    sync.Cond // something to write, or closing
 	room    sync.Cond // bulk has room, or closing
 	control []byte    // encoded frames
+	shared  [][]byte  // and before them these
 	bulk    []frame
 	closing bool  // write what is queued, then end
 	err     error // why nothing is written any more
@@ -70,6 +71,32 @@ func (c *Conn) Send(m Message) error {
 	if c.control, err = appendFrame(c.control, m); err != nil {
 		return err
 	}
+	c.work.Signal()
+	return nil
+}
+
+// Shared is a message encoded once, to be sent on many connections.
+type Shared struct{ frame []byte }
+
+// Share encodes a message.
+func Share(m Message) (Shared, error) {
+	frame, err := appendFrame(nil, m)
+	return Shared{frame}, err
+}
+
+// SendShared is Send without encoding. However many connections have it
+// queued, the message is in memory once.
+func (c *Conn) SendShared(m Shared) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.stateLocked(); err != nil {
+		return err
+	}
+	if len(c.control) > 0 {
+		c.shared = append(c.shared, c.control)
+		c.control = nil
+	}
+	c.shared = append(c.shared, m.frame)
 	c.work.Signal()
 	return nil
 }
@@ -128,14 +155,17 @@ func (c *Conn) empty(w *bufio.Writer) error {
 		if err := c.flushIfIdle(w); err != nil {
 			return err
 		}
+		var shared [][]byte
 		var bulk frame
 		var ok bool
-		if control, bulk, ok = c.next(control); !ok {
+		if shared, control, bulk, ok = c.next(control); !ok {
 			return w.Flush()
 		}
-		_, err := w.Write(control)
-		if err == nil {
-			_, err = w.Write(bulk.bytes)
+		var err error
+		for _, b := range append(shared, control, bulk.bytes) {
+			if err == nil {
+				_, err = w.Write(b)
+			}
 		}
 		if bulk.chunk != nil {
 			bulk.chunk.Release()
@@ -167,35 +197,36 @@ func (c *Conn) idle() bool {
 
 // idleLocked says that there is nothing to write and no reason to end.
 func (c *Conn) idleLocked() bool {
-	return len(c.control) == 0 && len(c.bulk) == 0 && !c.closing && c.err == nil
+	return len(c.shared)+len(c.control)+len(c.bulk) == 0 && !c.closing && c.err == nil
 }
 
 // next blocks for all control that is queued or, if there is none, one bulk
 // frame. It is not ok at the end. The memory of used is taken for what is
 // queued next.
-func (c *Conn) next(used []byte) (control []byte, bulk frame, ok bool) {
+func (c *Conn) next(used []byte) (shared [][]byte, control []byte, bulk frame, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.idleLocked() {
 		c.work.Wait()
 	}
 	if c.err != nil {
-		return nil, frame{}, false
+		return nil, nil, frame{}, false
 	}
 	if cap(used) > 64<<10 {
 		used = nil // one large message is no reason to keep its memory
 	}
+	shared, c.shared = c.shared, nil
 	control, c.control = c.control, used[:0]
-	if len(control) > 0 {
-		return control, frame{}, true
+	if len(shared)+len(control) > 0 {
+		return shared, control, frame{}, true
 	}
 	if len(c.bulk) == 0 {
-		return nil, frame{}, false
+		return nil, nil, frame{}, false
 	}
 	bulk = c.bulk[0]
 	c.bulk = append(c.bulk[:0], c.bulk[1:]...)
 	c.room.Signal()
-	return control, bulk, true
+	return nil, control, bulk, true
 }
 
 // fail ends sending with err.

@@ -16,7 +16,7 @@ var table = []Message{
 	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
 	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Done{},
 	// launcher to agent
-	&File{}, &FileData{}, &Start{}, &Meet{}, &Input{}, &InputEnd{}, &Signal{}, &Stop{},
+	&File{}, &FileData{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
@@ -53,13 +53,13 @@ type FileWanted struct {
 // MaxData bytes.
 type FileData struct{ Data []byte }
 
-// Start tells an agent its share of the job. It is sent once.
+// Start tells the agents of the job, the same to all of them, so that it is
+// encoded once. It is sent once.
 type Start struct {
 	Job     string
 	Attempt int    // how often the job was restarted before
 	Path    string // GORUN_JOB_PATH of the launcher, for a job inside a job
 	Key     []byte // the job key, 32 random bytes; a secret
-	Node    int    // this agent's index in Hosts
 	Hosts   []Host
 	Apps    []App
 	Env     []string // "NAME=value", the same for every rank
@@ -76,6 +76,9 @@ type Start struct {
 	Grace   int64    // nanoseconds between TERM and KILL if the launcher is lost
 	Window  int64    // bytes of output that may be sent before the first Credit
 }
+
+// Begin follows Start: which of the hosts the agent's is. Its ranks start now.
+type Begin struct{ Node int }
 
 // Host is one host of the job, in ring order.
 type Host struct {

@@ -113,6 +113,29 @@ func TestControlOvertakesOutput(t *testing.T) {
 	require.LessOrEqual(t, outputs, 3, "frames that were in the writer's hands when Stopping was queued")
 }
 
+func TestSharedMessagesKeepTheirPlace(t *testing.T) {
+	all := []Message{&Start{Job: "j"}, &Begin{Node: 1}, &Begin{Node: 2}, &Start{Job: "k"}, &Meet{Gossip: []string{"a"}}, &Begin{Node: 3}}
+	for range 2 { // the second connection gets the same bytes
+		a, b := pair(t)
+		for _, m := range all {
+			if begin, ok := m.(*Begin); ok {
+				require.NoError(t, a.Send(begin))
+				continue
+			}
+			shared, err := Share(m)
+			require.NoError(t, err)
+			require.NoError(t, a.SendShared(shared))
+		}
+		for _, want := range all {
+			got, err := b.Receive()
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+		require.NoError(t, a.Close())
+		require.ErrorIs(t, a.SendShared(Shared{}), ErrClosed)
+	}
+}
+
 func TestDrainWritesEverythingAndCloseNothing(t *testing.T) {
 	x, y := net.Pipe()
 	a := NewConn(x)
