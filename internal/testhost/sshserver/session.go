@@ -104,6 +104,11 @@ func (s *Server) session(c net.Conn, channel ssh.Channel, requests <-chan *ssh.R
 func (s *Server) run(c net.Conn, channel ssh.Channel, command string, closed <-chan struct{}) error {
 	io.WriteString(channel, s.conf.Noise)
 	io.WriteString(channel.Stderr(), s.conf.StderrNoise)
+	if s.conf.Exec != nil {
+		status := s.conf.Exec(command, channel)
+		_, err := channel.SendRequest("exit-status", false, exitStatus(status))
+		return err
+	}
 
 	cmd := exec.Command(s.shell(), "-c", command)
 	cmd.Env = s.login()
@@ -180,7 +185,7 @@ func closeAll(files []*os.File) {
 func sendStatus(channel ssh.Channel, state *os.ProcessState) error {
 	status := state.Sys().(syscall.WaitStatus)
 	if !status.Signaled() {
-		_, err := channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status.ExitStatus())}))
+		_, err := channel.SendRequest("exit-status", false, exitStatus(status.ExitStatus()))
 		return err
 	}
 	exit := struct {
@@ -191,6 +196,10 @@ func sendStatus(channel ssh.Channel, state *os.ProcessState) error {
 	}{Signal: strings.TrimPrefix(unix.SignalName(status.Signal()), "SIG"), Core: status.CoreDump()}
 	_, err := channel.SendRequest("exit-signal", false, ssh.Marshal(exit))
 	return err
+}
+
+func exitStatus(status int) []byte {
+	return ssh.Marshal(struct{ Status uint32 }{uint32(status)})
 }
 
 // copyOutput sends a command's output, and cuts the connection where the
