@@ -49,6 +49,16 @@ func (n *Node) startJoining(seeds []string) {
 	n.workers.Go(func() { n.keepJoined(seeds) })
 }
 
+// joinAtOnce is how many members join without waiting, and joinEvery how much
+// later a cluster with one more member begins. What members tell each other
+// when all join grows with the square of their number, and in a job that has
+// just started it would be in the way of the values that ranks wait for.
+// Those need no cluster, only addresses; what begins later are suspicions.
+const (
+	joinAtOnce = 64
+	joinEvery  = 10 * time.Millisecond
+)
+
 // How often keepJoined tries. When all join at once, each sees only those who
 // were there before, and memberlist's own repair takes minutes to tell it of the
 // rest; a second visit to the same seed does it in milliseconds. A host that does
@@ -65,6 +75,9 @@ const (
 // each other for long meet again; calmly, because on a machine that is too busy
 // to answer in time every visit adds to that.
 func (n *Node) keepJoined(seeds []string) {
+	if late := time.Duration(len(n.conf.Roster)-joinAtOnce) * joinEvery; late > 0 && !await(n.ctx, nil, time.After(late/2+rand.N(late))) {
+		return
+	}
 	pause, began := firstRejoin, time.Now()
 	for {
 		n.mu.Lock()
