@@ -26,6 +26,7 @@ type command struct {
 	help, version      bool
 	notes              []string // to be said before the job starts
 
+	line    line      // that is being read: the command line or one of appFile
 	pending []setting // what [value.Set] has still to apply, in order
 	refused error     // by value.Set: a *usageError
 }
@@ -42,7 +43,7 @@ func (e *usageError) Error() string { return e.msg }
 func refusal(msg string, hints ...string) error { return &usageError{msg, hints} }
 
 func newCommand(argv []string) *command {
-	c := &command{argv: argv}
+	c := &command{argv: argv, line: line{words: argv}}
 	c.addProgram()
 	return c
 }
@@ -79,14 +80,14 @@ func (c *command) app() *cli.App {
 // reads nothing but argv: files and variables are the business of run.
 func parse(argv []string) (*command, error) {
 	c := newCommand(argv)
-	parts, err := newGrammar(c.flags()).split(argv)
+	parts, err := newGrammar(c.flags()).split(c.line)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range parts {
 		if i > 0 {
 			c.addProgram()
-			if err := checkOwn(argv, p, parts[0]); err != nil {
+			if err := checkOwn(c.line, p, parts[0].settings); err != nil {
 				return nil, err
 			}
 		}

@@ -86,69 +86,75 @@ type part struct {
 // split cuts a command line into its programs. It is the pre-pass before the
 // library: it knows how many words belong to every flag, ours and foreign
 // ones, and nothing of what they mean. Behind "--" all is one program's.
-func (g grammar) split(argv []string) (parts []part, err error) {
+func (g grammar) split(l line) (parts []part, err error) {
 	for i := 0; ; {
 		p := part{at: i}
-		if p.settings, i, err = g.flags(argv, i); err != nil {
+		if p.settings, i, err = g.flags(l, i); err != nil {
 			return nil, err
 		}
-		if i < len(argv) && argv[i] == "--" {
-			p.begin, p.program = i+1, argv[i+1:]
+		if i < len(l.words) && l.words[i] == "--" {
+			p.begin, p.program = i+1, l.words[i+1:]
 			return append(parts, p), nil
 		}
-		length := slices.Index(argv[i:], ":")
+		length := slices.Index(l.words[i:], ":")
 		switch {
 		case length < 0:
-			p.begin, p.program = i, argv[i:]
+			p.begin, p.program = i, l.words[i:]
 			return append(parts, p), nil
 		case length == 0:
 			return nil, refusal(`expected a program, found ":"`,
-				commandLine(replaced(argv, i, 0, "./train")),
-				"for a program of that name: "+commandLine(replaced(argv, i, 0, "--")))
+				l.with(i, 0, "./train"), "for a program of that name: "+l.with(i, 0, "--"))
 		}
-		p.begin, p.program = i, argv[i:i+length]
+		p.begin, p.program = i, l.words[i:i+length]
 		parts = append(parts, p)
 		i += length + 1
 	}
 }
 
-// flags reads the flags that begin at argv[i], and returns where they end: at
-// a program, at "--" or with argv.
-func (g grammar) flags(argv []string, i int) (settings []setting, end int, err error) {
-	refuse := func(err error) ([]setting, int, error) { return nil, 0, err }
-	for i < len(argv) && len(argv[i]) >= 2 && argv[i][0] == '-' && argv[i] != "--" {
-		word := argv[i]
-		name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		s := setting{form: g.lookup(name), at: i, joined: joined}
-		s.as, _, _ = strings.Cut(word, "=")
-		if s.form == nil {
-			return refuse(g.unknownFlag(argv, i))
-		}
-		if s.form.ours == nil {
-			return refuse(flagNotBuilt(argv, s))
-		}
-		arity := s.form.arity()
-		switch {
-		case joined && arity == 0:
-			return refuse(refusal(fmt.Sprintf("%s: expected no value, found %q", s.as, value),
-				commandLine(replaced(argv, i, 1, s.as))))
-		case joined && arity == 1:
-			s.values = []string{value}
-		case joined:
-			return refuse(refusal(fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
-				commandLine([]string{s.as, "NAME", "VALUE", "…"})))
-		case len(argv)-i-1 < arity:
-			return refuse(refusal(fmt.Sprintf("%s: expected %s behind it, found the end of the command", s.as, s.form.args),
-				"gorun help lists the flags and their values"))
-		default:
-			s.values = argv[i+1 : i+1+arity]
-			s.bare = arity == 1 && (g.isFlag(s.values[0]) || i+2 == len(argv) && strings.Contains(s.values[0], "/"))
-		}
-		if s.ours, err = s.form.ours(s.values); err != nil {
-			return refuse(refusedValue(argv, s, err))
+// flags reads the flags that begin at word i, and returns where they end: at a
+// program, at "--" or with the line.
+func (g grammar) flags(l line, i int) (settings []setting, end int, err error) {
+	for i < len(l.words) && len(l.words[i]) >= 2 && l.words[i][0] == '-' && l.words[i] != "--" {
+		s, err := g.flag(l, i)
+		if err != nil {
+			return nil, 0, err
 		}
 		settings = append(settings, s)
 		i += s.words()
 	}
 	return settings, i, nil
+}
+
+// flag reads the flag that word i is, with its values.
+func (g grammar) flag(l line, i int) (s setting, err error) {
+	word := l.words[i]
+	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+	s = setting{form: g.lookup(name), at: i, joined: joined}
+	s.as, _, _ = strings.Cut(word, "=")
+	if s.form == nil {
+		return s, g.unknownFlag(l, i)
+	}
+	if s.form.ours == nil {
+		return s, flagNotBuilt(l, s)
+	}
+	arity := s.form.arity()
+	switch {
+	case joined && arity == 0:
+		return s, refusal(fmt.Sprintf("%s: expected no value, found %q", s.as, value), l.with(i, 1, s.as))
+	case joined && arity == 1:
+		s.values = []string{value}
+	case joined:
+		return s, refusal(fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
+			commandLine([]string{s.as, "NAME", "VALUE", "…"}))
+	case len(l.words)-i-1 < arity:
+		return s, refusal(fmt.Sprintf("%s: expected %s behind it, found the end of the %s", s.as, s.form.args, l.kind()),
+			"gorun help lists the flags and their values")
+	default:
+		s.values = l.words[i+1 : i+1+arity]
+		s.bare = arity == 1 && (g.isFlag(s.values[0]) || i+2 == len(l.words) && strings.Contains(s.values[0], "/"))
+	}
+	if s.ours, err = s.form.ours(s.values); err != nil {
+		return s, refusedValue(l, s, err)
+	}
+	return s, nil
 }

@@ -2,14 +2,14 @@ package main
 
 import "strings"
 
-// unknownFlag refuses the flag at argv[i] and names the nearest that exists.
-func (g grammar) unknownFlag(argv []string, i int) error {
-	word := argv[i]
+// unknownFlag refuses the flag that word i is, and names the nearest that exists.
+func (g grammar) unknownFlag(l line, i int) error {
+	word := l.words[i]
 	bare := strings.TrimLeft(word, "-")
 	name, _, _ := strings.Cut(bare, "=")
 	if name == "c" {
 		return refusal("-c is refused: it is the number of ranks to Open MPI, and of CPUs for each rank to srun",
-			"for the number of ranks: "+commandLine(replaced(argv, i, 1, "-np")),
+			"for the number of ranks: "+l.with(i, 1, "-np"),
 			"CPUs for each rank (--cpus-per-rank) are not built yet")
 	}
 	var hints []string
@@ -17,11 +17,11 @@ func (g grammar) unknownFlag(argv []string, i int) error {
 	known, digits := g.digitsBehindName(name)
 	switch {
 	case known != "":
-		hints = []string{"a value is a word of its own: " + commandLine(replaced(argv, i, 1, "-"+known, digits))}
+		hints = []string{"a value is a word of its own: " + l.with(i, 1, "-"+known, digits)}
 	case near != "" && g.lookup(near).ours == nil:
 		hints = []string{spelled(near) + " is not built yet"}
 	case near != "":
-		hints = []string{"did you mean: " + commandLine(replaced(argv, i, 1, spelled(near)+strings.TrimPrefix(bare, name)))}
+		hints = []string{"did you mean: " + l.with(i, 1, spelled(near)+strings.TrimPrefix(bare, name))}
 	}
 	hints = append(hints, "gorun help lists the flags; those of the program stand behind the program")
 	return refusal("unknown flag "+word, hints...)

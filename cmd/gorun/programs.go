@@ -13,17 +13,20 @@ import (
 var ofOneProgram = []string{"np", "x", "env", "wdir"}
 
 // checkOwn refuses flags of a later program that are the whole job's, unless
-// they repeat what stands before the first.
-func checkOwn(argv []string, p, first part) error {
+// they repeat what was said for the job.
+func checkOwn(l line, p part, job []setting) error {
 	for _, s := range p.settings {
-		if slices.Contains(ofOneProgram, s.form.names[0]) {
+		if slices.Contains(ofOneProgram, s.form.names[0]) ||
+			slices.ContainsFunc(job, func(said setting) bool { return slices.Equal(said.ours, s.ours) }) {
 			continue
 		}
-		if !slices.ContainsFunc(first.settings, func(before setting) bool { return slices.Equal(before.ours, s.ours) }) {
-			words := argv[s.at : s.at+s.words()]
-			return refusal(s.as+" is for the whole job: expected it before the first program",
-				commandLine(slices.Concat(words, replaced(argv, s.at, s.words()))))
+		flag := l.words[s.at : s.at+s.words()]
+		if l.place != "" {
+			return refusal(s.as+" is for the whole job: expected it on the command line",
+				l.with(s.at, s.words()), "and beside --app: "+commandLine(append(slices.Clone(flag), "…")))
 		}
+		return refusal(s.as+" is for the whole job: expected it before the first program",
+			commandLine(slices.Concat(flag, replaced(l.words, s.at, s.words()))))
 	}
 	return nil
 }

@@ -57,13 +57,13 @@ var instead = map[string]string{
 	"progress": "-v",
 }
 
-// flagNotBuilt refuses a reserved flag and offers the command without it.
-func flagNotBuilt(argv []string, s setting) error {
+// flagNotBuilt refuses a reserved flag and offers the line without it.
+func flagNotBuilt(l line, s setting) error {
 	words := 1
 	if !s.joined {
-		words += min(s.form.arity(), len(argv)-s.at-1)
+		words += min(s.form.arity(), len(l.words)-s.at-1)
 	}
-	hints := []string{"without it: " + commandLine(replaced(argv, s.at, words))}
+	hints := []string{"without it: " + l.with(s.at, words)}
 	if near := instead[strings.TrimLeft(s.as, "-")]; near != "" {
 		hints = append([]string{"what there is: " + near}, hints...)
 	}

@@ -7,7 +7,7 @@ import "slices"
 
 // partsOf returns the parts of a command line that was accepted.
 func partsOf(argv []string) []part {
-	parts, _ := newGrammar(newCommand(nil).flags()).split(argv) // accepted before
+	parts, _ := newGrammar(newCommand(nil).flags()).split(line{words: argv}) // accepted before
 	return parts
 }
 

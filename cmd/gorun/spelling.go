@@ -17,19 +17,42 @@ func spelled(name string) string {
 // oneDash are the long names that users know behind one dash.
 var oneDash = []string{"ppn", "hostfile", "host", "hosts", "wdir", "genv", "env", "genvlist", "envlist", "genvall", "genvnone", "envall", "envnone"}
 
-// replaced returns a copy of argv with n words from index i on replaced.
-func replaced(argv []string, i, n int, words ...string) []string {
-	out := append([]string{}, argv[:i]...)
-	out = append(out, words...)
-	return append(out, argv[i+n:]...)
+// A line is words that were typed together: a command, or a line of a file.
+type line struct {
+	place string // "jobs:3" in a file; "": the command line
+	words []string
 }
 
-// commandLine returns a command of gorun as one types it into a shell, cut
-// where it gets too long to be read.
-func commandLine(argv []string) string {
+func (l line) kind() string {
+	if l.place != "" {
+		return "line"
+	}
+	return "command"
+}
+
+// with returns the line with n words from index i on replaced, as one types it.
+func (l line) with(i, n int, words ...string) string {
+	lead := "gorun"
+	if l.place != "" {
+		lead = l.place + ":"
+	}
+	return typed(lead, replaced(l.words, i, n, words...))
+}
+
+// replaced returns a copy of argv with n words from index i on replaced.
+func replaced(argv []string, i, n int, words ...string) []string {
+	return slices.Concat(argv[:i], words, argv[i+n:])
+}
+
+// commandLine returns a command of gorun as one types it into a shell.
+func commandLine(argv []string) string { return typed("gorun", argv) }
+
+// typed returns words as one types them into a shell behind lead, cut where
+// that gets too long to be read.
+func typed(lead string, words []string) string {
 	const enough = 160
-	line := "gorun"
-	for _, word := range argv {
+	line := lead
+	for _, word := range words {
 		if len(line)+1+len(word) > enough {
 			return line + " …"
 		}

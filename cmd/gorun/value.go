@@ -30,7 +30,7 @@ func (v *value) Set(word string) error {
 	s := v.c.pending[0]
 	v.c.pending = v.c.pending[1:]
 	if err := v.set(word); err != nil {
-		v.c.refused = refusedValue(v.c.argv, s, err)
+		v.c.refused = refusedValue(v.c.line, s, err)
 	}
 	return v.c.refused
 }
@@ -60,8 +60,8 @@ type notBuiltError struct {
 func (e *notBuiltError) Error() string { return e.what + " is not built yet" }
 
 // refusedValue completes the error of a flag's set with the flag, the value
-// and a command that is accepted.
-func refusedValue(argv []string, s setting, err error) error {
+// and a line that is accepted.
+func refusedValue(l line, s setting, err error) error {
 	msg, example := fmt.Sprintf("%s: %v", s.as, err), ""
 	if bad, ok := errors.AsType[*valueError](err); ok {
 		msg, example = fmt.Sprintf("%s, found %q", msg, strings.Join(s.values, " ")), bad.example
@@ -76,5 +76,5 @@ func refusedValue(argv []string, s setting, err error) error {
 	if s.bare {
 		words = 1
 	}
-	return refusal(msg, commandLine(replaced(argv, s.at, words, accepted...)))
+	return refusal(msg, l.with(s.at, words, accepted...))
 }
