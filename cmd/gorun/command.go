@@ -14,7 +14,9 @@ import (
 type command struct {
 	argv []string     // as typed, without "gorun" and "run"
 	job  launcher.Job // hosts, streams and signals are connected by run
-	dirs []string     // of every program's -wdir, as typed
+
+	programs []program // by program of the job
+	appFile  string    // whose lines are the programs; "": those of the command line
 
 	hostfile string   // "": none named
 	hostList []string // every -H
@@ -26,7 +28,6 @@ type command struct {
 	help, version      bool
 	notes              []string // to be said before the job starts
 
-	line    line      // that is being read: the command line or one of appFile
 	pending []setting // what [value.Set] has still to apply, in order
 	refused error     // by value.Set: a *usageError
 }
@@ -43,16 +44,16 @@ func (e *usageError) Error() string { return e.msg }
 func refusal(msg string, hints ...string) error { return &usageError{msg, hints} }
 
 func newCommand(argv []string) *command {
-	c := &command{argv: argv, line: line{words: argv}}
-	c.addProgram()
+	c := &command{argv: argv}
+	c.addProgram(line{words: argv})
 	return c
 }
 
 // addProgram makes another program the one that flags apply to. They must be
 // made anew.
-func (c *command) addProgram() {
+func (c *command) addProgram(l line) {
 	c.job.Apps = append(c.job.Apps, launcher.App{})
-	c.dirs = append(c.dirs, "")
+	c.programs = append(c.programs, program{line: l})
 }
 
 // program is the one that flags apply to.
@@ -80,18 +81,21 @@ func (c *command) app() *cli.App {
 // reads nothing but argv: files and variables are the business of run.
 func parse(argv []string) (*command, error) {
 	c := newCommand(argv)
-	parts, err := newGrammar(c.flags()).split(c.line)
+	l := line{words: argv}
+	parts, err := newGrammar(c.flags()).split(l)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range parts {
+		settings := p.settings
 		if i > 0 {
-			c.addProgram()
-			if err := checkOwn(c.line, p, parts[0].settings); err != nil {
+			if settings, err = own(l, settings, parts[0].settings); err != nil {
 				return nil, err
 			}
+			c.addProgram(l)
 		}
-		if err := c.apply(p); err != nil {
+		c.programs[i].part = p
+		if err := c.apply(settings, p.program); err != nil {
 			return nil, err
 		}
 	}
@@ -106,24 +110,23 @@ func parse(argv []string) (*command, error) {
 	return c, c.check()
 }
 
-// apply lets the library apply the flags of p, and its program, to the last
-// program of c.
-func (c *command) apply(p part) error {
+// apply lets the library apply flags to c and its last program, which is
+// called with words.
+func (c *command) apply(settings []setting, words []string) error {
 	app := c.app()
 	ours := []string{app.Name}
-	for _, s := range p.settings {
+	for _, s := range settings {
 		ours = append(ours, s.ours...)
 		c.pending = append(c.pending, slices.Repeat([]setting{s}, len(s.ours))...)
 	}
-	return app.Run(slices.Concat(ours, []string{"--"}, p.program))
+	return app.Run(slices.Concat(ours, []string{"--"}, words))
 }
 
 // check refuses what no flag alone is wrong about.
 func (c *command) check() error {
-	if err := c.checkPrograms(); err != nil {
+	switch err := c.checkPrograms(); {
+	case err != nil:
 		return err
-	}
-	switch {
 	case c.hostfile != "" && len(c.hostList) > 0:
 		return refusal("-hostfile and -H: expected one of them, found both",
 			"give the hosts in the file or in the list")

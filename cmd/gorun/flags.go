@@ -62,6 +62,8 @@ func (c *command) flags() (flags []cli.Flag) {
 				c.hostList = append(c.hostList, s)
 				return nil
 			}}},
+		{Name: "app", Aliases: []string{"configfile"}, Usage: "file of programs, one a line with its flags",
+			Value: &value{c, "F", path(&c.appFile, "programs")}},
 		{Name: "oversubscribe", Usage: "allow more ranks than declared slots",
 			Value: c.toggle(func() { job.Placement.Oversubscribe = true })},
 		{Name: "spares", Usage: "hold the last N hosts back for those that fail",
@@ -98,7 +100,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "env-compat", Usage: "whose variables ranks get: torch,ompi,jax (the default), pmi, slurm, all, none",
 			Value: &value{c, "LIST", compatible(&job.Env.Compat)}},
 		{Name: "wdir", Aliases: []string{"wd"}, Usage: "working folder of the ranks; it must exist on every host",
-			Value: &value{c, "DIR", path(&c.dirs[len(c.dirs)-1], "/scratch/run")}},
+			Value: &value{c, "DIR", path(&app.Dir, "/scratch/run")}},
 		{Name: "stage", Aliases: []string{"preload-binary"}, Usage: "copy the program to the hosts",
 			Value: c.toggle(func() { job.Stage = true })},
 		{Name: "stage-file", Usage: "copy this file too, beside the program; may be repeated",

@@ -11,9 +11,10 @@
 //	gorun agent      what gorun itself starts on every host
 //
 // The first word that is not a flag is the program, and everything behind it
-// is the program's, up to a ":", which begins another program of the job. The flags are those of Open MPI and of MPICH's Hydra where
-// they mean the same; one dash or two make no difference. "gorun help" lists
-// them, and flags.go is their table.
+// is the program's, up to a ":", which begins another program of the job. The
+// flags are those of Open MPI and of MPICH's Hydra where they mean the same; one
+// dash or two make no difference. "gorun help" lists them, and flags.go is their
+// table.
 //
 // # Life of a command
 //

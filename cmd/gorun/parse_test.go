@@ -160,6 +160,8 @@ func TestParseRefuses(t *testing.T) {
 		{"no program", "-np 4", "expected a program, found the end of the command", "gorun -np 4 ./train"},
 		{"no program behind dashes", "-np 4 --", "expected a program", ""},
 		{"both", "-H a -hostfile h ./x", "expected one of them, found both", ""},
+		{"a program beside a file of them", "--app f ./x", "--app: expected no program beside it, found ./x", "gorun --app f"},
+		{"ranks beside a file of programs", "-np 2 --app f", "the number of ranks of each program in its line", "f: -np 2 ./train"},
 		{"files without stage", "--stage-file f ./x", "expected --stage", "gorun --stage --stage-file f ./x"},
 		{"no program before a colon", "-np 2 : ./b", `expected a program, found ":"`, "gorun -np 2 ./train : ./b"},
 		{"no program between colons", "-np 2 ./a : -np 1 : ./b", `expected a program, found ":"`, "gorun -np 2 ./a : -np 1 ./train : ./b"},
@@ -193,11 +195,10 @@ func TestParseSeveralPrograms(t *testing.T) {
 	c, err := parse(words("-l -np 2 -x A=1 -wdir /a ./a -np 9 : -l -n 3 -env B 2 ./b : -np 1 -- c : -d"))
 	require.NoError(t, err)
 	require.Equal(t, []launcher.App{
-		{Args: words("./a -np 9"), Ranks: 2, Env: []string{"A=1"}},
+		{Args: words("./a -np 9"), Ranks: 2, Dir: "/a", Env: []string{"A=1"}},
 		{Args: words("./b"), Ranks: 3, Env: []string{"B=2"}},
 		{Args: words("c : -d"), Ranks: 1},
 	}, c.job.Apps)
-	require.Equal(t, []string{"/a", "", ""}, c.dirs)
 	require.Empty(t, c.job.Env.Set)
 }
 

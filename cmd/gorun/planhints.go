@@ -42,7 +42,7 @@ func (c *command) planHints(e *launcher.PlanError) (hints []string) {
 		return hints // whose ranks there are too many of is not ours to say
 	}
 	if most := sort.Search(ranks, func(n int) bool { return !fits(n+1, policy) }); most > 0 {
-		hints = append(hints, "as many ranks as there is room for: "+commandLine(withFlag(c.argv, "np", strconv.Itoa(most))))
+		hints = append(hints, "as many ranks as there is room for: "+c.programs[0].withFlag("np", strconv.Itoa(most)))
 	}
 	return hints
 }

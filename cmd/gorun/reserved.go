@@ -25,7 +25,6 @@ var reserved = []string{
 	"rlimit NAME=N",
 	"wrap CMD",
 	"wrap-ranks LIST",
-	"app FILE",
 	"template",
 	"output-dir DIR",
 	"output-only",

@@ -11,33 +11,39 @@ func partsOf(argv []string) []part {
 	return parts
 }
 
-// withFlag returns argv with a flag of ours for the whole job, or for its only
-// program, named as in the table of flags. Where it was given, its value is
-// replaced: of two the last one would count.
+// withFlag returns argv with a flag of ours for the whole job, named as in the
+// table of flags. Where it was given, its value is replaced: of two the last
+// one would count.
 func withFlag(argv []string, name string, values ...string) []string {
-	return withFlagOf(argv, 0, name, values...)
+	p := partsOf(argv)[0]
+	at, n, words := p.edit(name, values)
+	return replaced(argv, at, n, words...)
 }
 
-// withFlagOf does the same for one of several programs.
-func withFlagOf(argv []string, app int, name string, values ...string) []string {
-	p := partsOf(argv)[app]
+// edit returns what to replace in the line of p for it to have a flag: n words
+// from index at on.
+func (p part) edit(name string, values []string) (at, n int, words []string) {
 	for _, s := range slices.Backward(p.settings) {
 		switch {
 		case s.form.names[0] == name && s.joined:
-			return replaced(argv, s.at, 1, s.as+"="+values[0])
+			return s.at, 1, []string{s.as + "=" + values[0]}
 		case s.form.names[0] == name:
-			return replaced(argv, s.at, s.words(), append([]string{s.as}, values...)...)
+			return s.at, s.words(), append([]string{s.as}, values...)
 		case name == "N" && s.form.names[0] == "pernode":
-			return replaced(argv, s.at, 1, append([]string{spelled(name)}, values...)...)
+			return s.at, 1, append([]string{spelled(name)}, values...)
 		}
 	}
-	return replaced(argv, p.at, 0, append([]string{spelled(name)}, values...)...)
+	return p.at, 0, append([]string{spelled(name)}, values...)
 }
 
-// withProgram returns argv with another name of one of the programs.
-func withProgram(argv []string, app int, program string) []string {
-	return replaced(argv, partsOf(argv)[app].begin, 1, program)
+// withFlag returns the line that p stands in with a flag of p's own.
+func (p program) withFlag(name string, values ...string) string {
+	at, n, words := p.edit(name, values)
+	return p.line.with(at, n, words...)
 }
+
+// called returns the line that p stands in with another name of the program.
+func (p program) called(name string) string { return p.line.with(p.begin, 1, name) }
 
 // surroundings are the flags that make what a rank finds around it: on which
 // host it is, its variables and its folder.
@@ -49,19 +55,27 @@ var surroundings = []string{
 
 // probe returns a command whose ranks, one on each host of the job, run
 // another program where one of the job's would.
-func (c *command) probe(app int, program ...string) string {
+func (c *command) probe(app int, words ...string) string {
 	var argv []string
-	for i, p := range partsOf(c.argv) {
+	take := func(l line, s setting) {
+		if slices.Contains(surroundings, s.form.names[0]) {
+			argv = append(argv, l.words[s.at:s.at+s.words()]...)
+		}
+	}
+	p := c.programs[app]
+	ofLine := p.line.place != ""
+	for _, s := range partsOf(c.argv)[0].settings {
+		if app == 0 || ofLine || !slices.Contains(ofOneProgram, s.form.names[0]) {
+			take(line{words: c.argv}, s)
+		}
+	}
+	if app > 0 || ofLine {
 		for _, s := range p.settings {
-			name := s.form.names[0]
-			ofOne := slices.Contains(ofOneProgram, name)
-			if slices.Contains(surroundings, name) && (i == app || i == 0 && !ofOne) {
-				argv = append(argv, c.argv[s.at:s.at+s.words()]...)
-			}
+			take(p.line, s)
 		}
 	}
 	if len(c.job.Hosts) > 0 {
 		argv = append(argv, "-N", "1")
 	}
-	return commandLine(append(argv, program...))
+	return commandLine(append(argv, words...))
 }

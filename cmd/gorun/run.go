@@ -37,11 +37,18 @@ func (c *command) read() (err error) {
 	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
 		return err
 	}
-	for i, dir := range c.dirs {
-		if dir == "" {
+	if c.appFile != "" {
+		if err := c.readPrograms(); err != nil {
+			return err
+		}
+	}
+	for i := range c.job.Apps {
+		app := &c.job.Apps[i]
+		if app.Dir == "" {
 			continue
 		}
-		if c.job.Apps[i].Dir, err = filepath.Abs(dir); err != nil {
+		c.programs[i].dir = app.Dir
+		if app.Dir, err = filepath.Abs(app.Dir); err != nil {
 			return refusal("-wd: "+err.Error(), "give the folder from the root: -wd /scratch/run")
 		}
 	}

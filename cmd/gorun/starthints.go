@@ -35,11 +35,15 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	toStage := away && !c.job.Stage
 	switch bare := !strings.ContainsRune(program, filepath.Separator); {
 	case e.Missing && bare && here:
-		argv := withProgram(c.argv, index, "./"+program)
-		if toStage {
-			argv = withFlag(argv, "stage")
+		p := c.programs[index]
+		switch {
+		case !toStage:
+			hints = append(hints, p.called("./"+program))
+		case c.appFile != "":
+			hints = append(hints, p.called("./"+program), "and beside --app: --stage")
+		default:
+			hints = append(hints, commandLine(withFlag(replaced(c.argv, p.begin, 1, "./"+program), "stage")))
 		}
-		hints = append(hints, commandLine(argv))
 	case e.Missing && toStage && (here || bare && inPath(program)):
 		hints = append(hints, "it is here; to copy it to the hosts: "+commandLine(withFlag(c.argv, "stage")))
 		if bare {
@@ -50,7 +54,7 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	case e.Missing && len(hints) == 0 && filepath.IsAbs(program):
 		hints = append(hints, "what is there: "+c.probe(index, "ls", "-l", filepath.Dir(program)))
 	case e.Missing && len(hints) == 0:
-		hints = append(hints, "where ranks start: "+c.probe(index, "pwd")+"; elsewhere: "+commandLine(withFlagOf(c.argv, index, "wdir", "DIR")))
+		hints = append(hints, "where ranks start: "+c.probe(index, "pwd")+"; elsewhere: "+c.programs[index].withFlag("wdir", "DIR"))
 	case !e.Missing && here && info.Mode()&0o111 == 0:
 		hints = append(hints, "chmod +x "+quoted(program))
 	}
@@ -72,7 +76,7 @@ func inPath(program string) bool {
 // folderHints tells how to come to the working folder of a program.
 func (c *command) folderHints(e *launcher.StartError, index int) []string {
 	dir := c.job.Apps[index].Dir
-	if hints := homeHints(c.dirs[index]); hints != nil {
+	if hints := homeHints(c.programs[index].dir); hints != nil {
 		return hints
 	}
 	info, err := os.Stat(dir)
@@ -80,7 +84,7 @@ func (c *command) folderHints(e *launcher.StartError, index int) []string {
 	case e.Missing:
 		return []string{fmt.Sprintf("on %s: mkdir -p %s", e.Host, quoted(dir))}
 	case err == nil && !info.IsDir():
-		return []string{"it is a file; the folder that it is in: " + commandLine(withFlagOf(c.argv, index, "wdir", filepath.Dir(dir)))}
+		return []string{"it is a file; the folder that it is in: " + c.programs[index].withFlag("wdir", filepath.Dir(dir))}
 	}
-	return []string{"another folder: " + commandLine(withFlagOf(c.argv, index, "wdir", "DIR"))}
+	return []string{"another folder: " + c.programs[index].withFlag("wdir", "DIR")}
 }

@@ -30,7 +30,7 @@ func (v *value) Set(word string) error {
 	s := v.c.pending[0]
 	v.c.pending = v.c.pending[1:]
 	if err := v.set(word); err != nil {
-		v.c.refused = refusedValue(v.c.line, s, err)
+		v.c.refused = refusedValue(v.c.programs[len(v.c.programs)-1].line, s, err)
 	}
 	return v.c.refused
 }
