@@ -28,6 +28,7 @@ func (l *launch) lose(h *host, why error) {
 	h.lost = why
 	l.roster.drop(h.index)
 	h.conn.Close()
+	l.input.taken(h, &wire.InputTaken{Closed: true})
 	var ranks []int
 	for _, seat := range l.plan.Hosts[h.node].Seats {
 		l.exited(h, RankExit{Rank: seat.Rank, Host: h.name, Code: -1, Cause: "lost with its host", At: time.Now()})
@@ -88,6 +89,9 @@ func (l *launch) signalled(s os.Signal) {
 		l.stop(syscall.SIGKILL, 0)
 		l.printer.abandon()
 	default:
+		if n == syscall.SIGWINCH {
+			l.resize()
+		}
 		l.forward(n)
 	}
 }

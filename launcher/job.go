@@ -68,10 +68,13 @@ type Env struct {
 // Streams connects the ranks' standard streams. Output comes in whole lines
 // with its bytes unchanged; a slow Writer slows the ranks.
 type Streams struct {
-	Stdin          io.Reader // goes to rank 0; nil: end of file
+	Stdin          io.Reader // nil: end of file
+	StdinTo        int       // the rank that reads Stdin, or AllRanks: a copy for each, at the pace of the slowest
 	Stdout, Stderr io.Writer // not written to at the same time; nil: discarded
 	Tag            string    // before each line, "{host}:{rank}| "; "": nothing
 	Raw            bool      // bytes as they come, without waiting for lines to end
+	Show           []int     // ranks that reach the Writers; nil: all
+	PTY            []int     // ranks that get a terminal; if Stdin is one, the rank that reads it gets that
 	Merge          bool      // a rank's standard error is its standard output, in the order in which it writes
 }
 

@@ -79,6 +79,11 @@ func prepare(job *Job) (*prepared, error) {
 		problems = append(problems, err)
 	}
 	if len(problems) == 0 {
+		if size := p.size(); size > 0 {
+			problems = job.Streams.check(size)
+		}
+	}
+	if len(problems) == 0 {
 		if err := p.check(p.roster.active); err != nil {
 			problems = append(problems, err)
 		}

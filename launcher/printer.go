@@ -1,9 +1,7 @@
 package launcher
 
 import (
-	"errors"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -222,17 +220,4 @@ func mergerStream(s wire.Stream) stdio.Stream {
 		return stdio.Stderr
 	}
 	return stdio.Stdout
-}
-
-// sameFile says whether two writers end in one place, such as a terminal.
-func sameFile(a, b io.Writer) bool {
-	type file interface{ Stat() (os.FileInfo, error) }
-	f, ok := a.(file)
-	g, also := b.(file)
-	if !ok || !also {
-		return false
-	}
-	fi, err := f.Stat()
-	gi, err2 := g.Stat()
-	return errors.Join(err, err2) == nil && os.SameFile(fi, gi)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gorun/gorun/launcher/placement"
-	"github.com/gorun/gorun/launcher/stdio"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -64,7 +63,8 @@ type launch struct {
 
 	mail    *mailbox
 	printer *printer
-	input   *input
+	input   *input  // nil: nobody reads
+	screen  *screen // nil: no rank is to have the user's terminal, or there is none
 
 	state
 }
@@ -76,6 +76,7 @@ func (l *launch) run(ctx context.Context, result *Result) error {
 		return err
 	}
 	l.begin()
+	defer l.screen.release()
 	err := l.start()
 	if err == nil {
 		err = l.supervise(ctx)
@@ -99,6 +100,10 @@ func (l *launch) reach(ctx context.Context) (err error) {
 	if l.plan, err = placement.Place(l.size(), seats(l.hosts), l.policy); err != nil {
 		l.closeHosts()
 		return &PlanError{[]error{err}}
+	}
+	if problems := l.job.Streams.check(l.plan.Size); len(problems) > 0 {
+		l.closeHosts()
+		return &PlanError{problems}
 	}
 	l.ranks = l.plan.Size
 	var seated []*host
@@ -143,16 +148,11 @@ func (l *launch) reachUnlessSignalled(ctx context.Context) error {
 
 // begin prepares to hear from the agents.
 func (l *launch) begin() {
-	ranks := make([]stdio.Rank, l.plan.Size)
-	for r := range ranks {
-		seat := l.plan.Seat(r)
-		ranks[r] = stdio.Rank{Host: l.hosts[seat.Node].name, Node: seat.Node, Local: seat.LocalRank}
-	}
 	l.state = newState(l.plan.Size)
-	l.printer = newPrinter(stdio.Config{
-		Ranks: ranks, Stdin: l.stdinRank(), Tag: l.tag, Raw: l.job.Streams.Raw,
-		SameDestination: sameFile(l.job.Streams.Stdout, l.job.Streams.Stderr),
-	}, l.job.Streams, hostWindow(len(l.hosts)), l.outputFailed)
+	if len(l.job.Streams.PTY) > 0 {
+		l.screen = newScreen(l.job.Streams.Stdin)
+	}
+	l.printer = newPrinter(l.merging(), l.job.Streams, hostWindow(len(l.hosts)), l.outputFailed)
 	for _, h := range l.hosts {
 		h.heard.Store(int64(time.Since(l.began)))
 		h.reading.Go(func() { l.read(h) })
@@ -168,7 +168,7 @@ func (l *launch) start() error {
 	m := wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
 		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Prepend: l.job.Env.Prepend, Append: l.job.Env.Append,
-		Stdin: l.stdinRank(), Merge: l.job.Streams.Merge,
+		Stdin: l.readers(), PTY: l.job.Streams.PTY, Screen: l.screen.size(), Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
 	}
@@ -198,11 +198,7 @@ func (l *launch) start() error {
 		h.conn.SendShared(start) // an error means that the host is lost, which its reader sees
 		h.conn.Send(&wire.Begin{Node: h.node})
 	}
-	if m.Stdin >= 0 {
-		l.input, err = startInput(master.conn, l.job.Streams.Stdin)
-		return err
-	}
-	return nil
+	return l.connectInput()
 }
 
 // apps returns the programs as agents are told of them.
@@ -243,15 +239,6 @@ func (l *launch) addresses() []netip.Addr {
 		known = append(known, c)
 	}
 	return chooseAddresses(known)
-}
-
-// stdinRank is the rank that reads standard input, -1 for none. What an earlier
-// attempt has taken of it cannot be had again, so later ones get nothing.
-func (l *launch) stdinRank() int {
-	if l.job.Streams.Stdin == nil || l.attempt > 0 {
-		return -1
-	}
-	return 0
 }
 
 // event tells the caller of what happened in this attempt.

@@ -11,16 +11,17 @@ import (
 )
 
 // inputWindow is how many bytes of standard input may be on their way to the
-// rank that reads it.
+// ranks of one host that read it.
 const inputWindow = 256 << 10
 
-// input forwards the launcher's standard input to one rank.
+// input forwards the launcher's standard input to hosts, whose agents give it
+// to their ranks: all of it to each.
 //
-// Its goroutine reads only while the rank has room. Files are waited for with
-// poll(2), so that it ends with the job; another kind of Reader may hold it in
-// Read, which no one can end, and then it ends when that returns.
+// Its goroutine reads only while every host that still reads has room. Files
+// are waited for with poll(2), so that it ends with the job; another kind of
+// Reader may hold it in Read, which no one can end, and then it ends when that
+// returns.
 type input struct {
-	conn *wire.Conn
 	from io.Reader
 	stop *os.File // its closing ends a wait for a file; nil: not a file
 	wait *os.File
@@ -28,13 +29,15 @@ type input struct {
 
 	mu     sync.Mutex
 	change sync.Cond
-	room   int
-	closed bool
+	room   map[*host]int // of the hosts that read
 }
 
-func startInput(conn *wire.Conn, from io.Reader) (*input, error) {
-	in := &input{conn: conn, from: from, room: inputWindow}
+func startInput(from io.Reader, to []*host) (*input, error) {
+	in := &input{from: from, room: map[*host]int{}}
 	in.change.L = &in.mu
+	for _, h := range to {
+		in.room[h] = inputWindow
+	}
 	if _, ok := from.(*os.File); ok {
 		var err error
 		if in.wait, in.stop, err = os.Pipe(); err != nil {
@@ -54,32 +57,48 @@ func (in *input) run() {
 		buf := make([]byte, n)
 		n, err := in.from.Read(buf)
 		if n > 0 {
-			in.mu.Lock()
-			in.room -= n
-			in.mu.Unlock()
-			if in.conn.SendBulk(&wire.Input{Data: buf[:n]}) != nil {
-				return
-			}
+			in.send(&wire.Input{Data: buf[:n]}, n)
 		}
 		if err != nil {
-			in.conn.SendBulk(&wire.InputEnd{})
+			in.send(&wire.InputEnd{}, 0)
 			return
 		}
 	}
 }
 
-// await blocks until the rank has room and returns how much may be read at
-// once, 0 if nothing more.
+// await blocks until all who read have room and returns how much may be read
+// at once, 0 if nobody reads.
 func (in *input) await() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for in.room <= 0 && !in.closed {
+	for {
+		if len(in.room) == 0 {
+			return 0
+		}
+		least := wire.MaxData
+		for _, room := range in.room {
+			least = min(least, room)
+		}
+		if least > 0 {
+			return least
+		}
 		in.change.Wait()
 	}
-	if in.closed {
-		return 0
+}
+
+// send sends m, with n bytes of input, to all who read. It blocks while their
+// connections do.
+func (in *input) send(m wire.Message, n int) {
+	in.mu.Lock()
+	var to []*host
+	for h := range in.room {
+		in.room[h] -= n
+		to = append(to, h)
 	}
-	return min(in.room, wire.MaxData)
+	in.mu.Unlock()
+	for _, h := range to {
+		h.conn.SendBulk(m) // an error means that the host is lost, which its reader sees
+	}
 }
 
 // readable blocks until a file has something to read; false: the job ends.
@@ -99,15 +118,19 @@ func (in *input) readable() bool {
 	}
 }
 
-// taken tells that the rank took so many bytes, or reads no more.
-func (in *input) taken(m *wire.InputTaken) {
+// taken tells that the ranks of a host took so many bytes, or read no more.
+func (in *input) taken(h *host, m *wire.InputTaken) {
 	if in == nil {
 		return
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.room += m.Bytes
-	in.closed = in.closed || m.Closed
+	if room, reads := in.room[h]; reads {
+		in.room[h] = room + m.Bytes
+	}
+	if m.Closed {
+		delete(in.room, h)
+	}
 	in.change.Signal()
 }
 
@@ -116,7 +139,10 @@ func (in *input) close() {
 	if in == nil {
 		return
 	}
-	in.taken(&wire.InputTaken{Closed: true})
+	in.mu.Lock()
+	clear(in.room)
+	in.change.Signal()
+	in.mu.Unlock()
 	if in.stop == nil {
 		return // its Reader ends it
 	}

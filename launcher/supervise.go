@@ -73,6 +73,7 @@ func (l *launch) supervise(ctx context.Context) error {
 		}
 	}
 	l.input.close()
+	l.screen.release()
 	l.awaitOutput()
 	if l.reason != nil {
 		return l.reason
@@ -164,7 +165,7 @@ func (l *launch) handle(m letter) {
 	case *wire.Stopping:
 		h.stopping = true
 	case *wire.InputTaken:
-		l.input.taken(m)
+		l.input.taken(h, m)
 	case *wire.Notice:
 		if l.noticed[m.Text] {
 			return // one host's word is enough
@@ -257,6 +258,9 @@ func (l *launch) exited(h *host, e RankExit) bool {
 	}
 	l.exits[e.Rank] = &e
 	l.running--
+	if e.Rank == l.screenRank() {
+		l.screen.release()
+	}
 	l.event(Event{Kind: RankExited, Host: h.name, Rank: e.Rank, Message: e.String(), Exit: &e})
 	return true
 }

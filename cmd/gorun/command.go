@@ -25,6 +25,7 @@ type command struct {
 	displayMap, dryRun bool
 	verbose, quiet     bool
 	timestamp          bool
+	stdin              string // of --stdin
 	help, version      bool
 	notes              []string // to be said before the job starts
 

@@ -22,6 +22,9 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // console is standard error, shared by gorun and the ranks.
@@ -53,6 +56,26 @@ func (c *console) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// SyscallConn lets the launcher see whether this is a terminal.
+func (c *console) SyscallConn() (syscall.RawConn, error) {
+	f, ok := c.w.(*os.File)
+	if !ok {
+		return nil, os.ErrInvalid
+	}
+	return f.SyscallConn()
+}
+
+// raw reports whether this is a terminal that a rank has for its own: lines
+// there end with CR LF.
+func (c *console) raw() bool {
+	f, ok := c.w.(*os.File)
+	if !ok {
+		return false
+	}
+	state, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
+	return err == nil && state.Oflag&unix.OPOST == 0
+}
+
 // Stat lets the launcher see whether standard output goes to the same place,
 // such as one terminal, where the ranks' two streams must not break each
 // other's lines.
@@ -73,8 +96,12 @@ func (c *console) say(format string, args ...any) {
 		text = "\n" + text
 		c.midLine = false
 	}
+	text += "\n"
+	if c.raw() {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
 	// Nobody is left to be told that standard error cannot be written.
-	io.WriteString(c.w, text+"\n")
+	io.WriteString(c.w, text)
 }
 
 // note says what the user should know and need not act on.

@@ -118,6 +118,13 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: c.toggle(func() { c.timestamp = true })},
 		{Name: "raw", Usage: "pass bytes on as they come, without waiting for lines to end",
 			Value: c.toggle(func() { job.Streams.Raw = true })},
+		{Name: "stdin", Usage: "who reads standard input: a rank (0), all, a copy for each, or none",
+			Value: &value{c, "RANK|all|none", standardInput(&c.stdin)}},
+		{Name: "pty", Usage: "give this rank a terminal, and, unless --stdin says otherwise, standard input",
+			Value: &value{c, "RANK", func(s string) error {
+				job.Streams.PTY = []int{0}
+				return number(&job.Streams.PTY[0], 0, maxRanks-1, "as a rank", "0")(s)
+			}}},
 		{Name: "merge-stderr", Aliases: []string{"merge-stderr-to-stdout"}, Usage: "make standard error of the ranks part of their standard output",
 			Value: c.toggle(func() { job.Streams.Merge = true })},
 	})

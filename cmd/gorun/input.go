@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// ranksInput returns what rank 0 reads: stdin, or nothing if that is a
+// ranksInput returns what ranks read: stdin, or nothing if that is a
 // terminal whose foreground is somebody else's. A background process that
 // reads its terminal is stopped by the kernel (termios(3), TTIN), and with it
 // the whole job would stand still.

@@ -30,8 +30,6 @@ var reserved = []string{
 	"output-only",
 	"output DIRECTIVES",
 	"show-ranks LIST",
-	"pty RANK",
-	"stdin RANK|all|none",
 	"launcher ssh|slurm|local",
 	"rsh CMD",
 	"J HOST",

@@ -69,7 +69,7 @@ func (c *command) run(con *console) int {
 	c.job.SSH.Prompt = newPrompt().ask
 	c.job.Streams.Stdout = os.Stdout
 	c.job.Streams.Stderr = con
-	if c.hostfile != "-" {
+	if c.hostfile != "-" && c.stdin != "none" {
 		c.job.Streams.Stdin = ranksInput(os.Stdin)
 	}
 	c.job.Events = c.listener(con)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorun/gorun/launcher"
 	"github.com/gorun/gorun/launcher/stdio"
 )
 
@@ -41,11 +42,30 @@ func hydraTag(pattern string) (string, error) {
 	return tag.String(), nil
 }
 
+// standardInput reads who reads standard input.
+func standardInput(to *string) func(string) error {
+	return func(s string) error {
+		if s != "all" && s != "none" && number(new(int), 0, maxRanks-1, "", "")(s) != nil {
+			return &valueError{"a rank, all or none", "all"}
+		}
+		*to = s
+		return nil
+	}
+}
+
 // completeStreams says in the job what several flags about streams mean
 // together.
 func (c *command) completeStreams() {
 	s := &c.job.Streams
 	if t, err := stdio.ParseTag(s.Tag); c.timestamp && err == nil && !t.Timed() {
 		s.Tag = "{time} " + s.Tag
+	}
+	switch {
+	case c.stdin == "all":
+		s.StdinTo = launcher.AllRanks
+	case c.stdin != "" && c.stdin != "none":
+		s.StdinTo, _ = strconv.Atoi(c.stdin) // was read before
+	case len(s.PTY) > 0:
+		s.StdinTo = s.PTY[0]
 	}
 }

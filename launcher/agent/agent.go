@@ -37,7 +37,7 @@ type agent struct {
 
 	children children
 	pumps    sync.WaitGroup // one for each stream of a rank
-	wg       sync.WaitGroup // the stdin feeder, the lease, the signals
+	wg       sync.WaitGroup // the lease, the signals
 	began    time.Time
 	heard    atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
 
@@ -47,17 +47,18 @@ type agent struct {
 
 	start    *share
 	services *services // what ranks are offered; nil before Start
-	stdin    *feeder   // of the rank that reads the launcher's; nil: none
+	stdin    input
 	ooms     oomCounter
 
-	mu      sync.Mutex
-	ranks   []*rank
-	pipes   []*os.File // that pumps read
-	living  int
-	changed chan struct{} // closed and replaced when a rank ends
-	killAt  time.Time     // when KILL follows TERM; zero: the job runs
-	keeper  chan struct{} // closed when the keeper has finished; nil: not started
-	sooner  chan struct{} // tells the keeper that killAt came nearer
+	mu        sync.Mutex
+	ranks     []*rank
+	pipes     []*os.File // that pumps read
+	terminals []*os.File // those of them that are ranks' terminals
+	living    int
+	changed   chan struct{} // closed and replaced when a rank ends
+	killAt    time.Time     // when KILL follows TERM; zero: the job runs
+	keeper    chan struct{} // closed when the keeper has finished; nil: not started
+	sooner    chan struct{} // tells the keeper that killAt came nearer
 }
 
 // run is the agent below the guardian. It returns when nothing of the job is
@@ -87,8 +88,10 @@ func run(token string) error {
 // newAgent returns an agent that serves the launcher at the other end of
 // stream.
 func newAgent(stream io.ReadWriteCloser, token string, c children) *agent {
+	conn := wire.NewConn(stream)
 	a := &agent{
-		conn:     wire.NewConn(stream),
+		conn:     conn,
+		stdin:    input{conn: conn},
 		token:    token,
 		files:    store{token: token},
 		began:    time.Now(),
@@ -217,6 +220,8 @@ func (a *agent) handle(m wire.Message) error {
 		a.stdin.feed(m.Data)
 	case *wire.InputEnd:
 		a.stdin.end()
+	case *wire.Resize:
+		a.resize(m)
 	case *wire.Signal:
 		a.signal(syscall.Signal(m.Signal))
 	case *wire.Stop:

@@ -3,84 +3,156 @@
 package agent
 
 import (
+	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/gorun/gorun/launcher/wire"
 )
 
-// feeder writes the launcher's standard input into a rank's pipe. What waits
-// in it is bounded by the launcher, which sends no more than was taken.
-// A nil feeder takes everything: its rank is not here, or was not started.
-type feeder struct {
+// input hands the launcher's standard input to the ranks here that read it, all
+// of it to each. What waits in it is bounded by the launcher, which sends no
+// more than the slowest of them took; a rank that reads no more holds up nobody.
+type input struct {
 	conn *wire.Conn
-	pipe *os.File
+	wg   sync.WaitGroup // one for each feeder
 
 	mu      sync.Mutex
-	change  sync.Cond
-	pending [][]byte
+	feeders []*feeder
 	ended   bool // no more will come
 	closed  bool // drop what is pending
 }
 
-func newFeeder(conn *wire.Conn, pipe *os.File) *feeder {
-	f := &feeder{conn: conn, pipe: pipe}
-	f.change.L = &f.mu
-	return f
+// feeder writes one rank's copy.
+type feeder struct {
+	in   *input
+	sink sink
+
+	change  sync.Cond
+	pending []*portion
 }
 
-func (f *feeder) feed(data []byte) {
-	if f == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.pending = append(f.pending, data)
-	f.change.Signal()
+// portion is a message's data, shared by the feeders.
+type portion struct {
+	data    []byte
+	readers int // that have not taken it
 }
 
-// end closes the pipe behind what is pending.
-func (f *feeder) end() {
-	if f == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ended = true
-	f.change.Signal()
+// sink is what a rank reads its standard input from.
+type sink interface {
+	io.WriteCloser
+	// end lets the rank see the end of its input. It may block while the rank
+	// does not read; Close ends that.
+	end() error
 }
 
-// close ends a blocked run.
-func (f *feeder) close() {
-	if f == nil {
+// pipeSink is a pipe, whose end its closing is.
+type pipeSink struct{ *os.File }
+
+func (p pipeSink) end() error { return p.Close() }
+
+// add starts the feeder of one rank. It must come before the first feed.
+func (in *input) add(s sink) {
+	f := &feeder{in: in, sink: s}
+	f.change.L = &in.mu
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.feeders = append(in.feeders, f)
+	in.wg.Go(f.run)
+}
+
+// feed takes what all ranks are to read next.
+func (in *input) feed(data []byte) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.feeders) == 0 { // none was started, or none reads any more
+		in.conn.Send(&wire.InputTaken{Closed: true})
 		return
 	}
-	f.mu.Lock()
-	f.ended, f.closed = true, true
-	f.change.Signal()
-	f.mu.Unlock()
-	f.pipe.Close()
+	p := &portion{data: data, readers: len(in.feeders)}
+	for _, f := range in.feeders {
+		f.pending = append(f.pending, p)
+		f.change.Signal()
+	}
+}
+
+// end ends the ranks' input behind what is pending.
+func (in *input) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+	for _, f := range in.feeders {
+		f.change.Signal()
+	}
+}
+
+// close ends all feeders and waits for them.
+func (in *input) close() {
+	in.mu.Lock()
+	in.ended, in.closed = true, true
+	for _, f := range in.feeders {
+		f.change.Signal()
+		f.sink.Close()
+	}
+	in.mu.Unlock()
+	in.wg.Wait()
 }
 
 // run writes until the input ends or the rank stops reading.
 func (f *feeder) run() {
-	defer f.pipe.Close()
+	defer f.sink.Close()
 	for {
-		f.mu.Lock()
-		for len(f.pending) == 0 && !f.ended {
-			f.change.Wait()
-		}
-		if f.closed || len(f.pending) == 0 {
-			f.mu.Unlock()
+		p := f.next()
+		if p == nil {
+			f.sink.end()
 			return
 		}
-		data := f.pending[0]
-		f.pending = f.pending[1:]
-		f.mu.Unlock()
-		if _, err := f.pipe.Write(data); err != nil {
-			f.conn.Send(&wire.InputTaken{Closed: true})
+		if _, err := f.sink.Write(p.data); err != nil {
+			f.leave(p)
 			return
 		}
-		f.conn.Send(&wire.InputTaken{Bytes: len(data)})
+		f.in.mu.Lock()
+		f.in.taken(p)
+		f.in.mu.Unlock()
+	}
+}
+
+// next blocks for what the rank is to read next; nil is the end.
+func (f *feeder) next() *portion {
+	f.in.mu.Lock()
+	defer f.in.mu.Unlock()
+	for len(f.pending) == 0 && !f.in.ended {
+		f.change.Wait()
+	}
+	if f.in.closed || len(f.pending) == 0 {
+		return nil
+	}
+	p := f.pending[0]
+	f.pending = f.pending[1:]
+	return p
+}
+
+// taken notes under in.mu that a feeder needs p no more. Each takes its
+// portions in order, so the portions are done with in order too.
+func (in *input) taken(p *portion) {
+	if p.readers--; p.readers == 0 {
+		in.conn.Send(&wire.InputTaken{Bytes: len(p.data)})
+	}
+}
+
+// leave is the end of a feeder whose rank reads no more: not p, of which it
+// may have taken a part, nor what is pending.
+func (f *feeder) leave(p *portion) {
+	in := f.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.feeders = slices.DeleteFunc(in.feeders, func(other *feeder) bool { return other == f })
+	if len(in.feeders) == 0 {
+		in.conn.Send(&wire.InputTaken{Closed: true})
+		return
+	}
+	for _, p := range append([]*portion{p}, f.pending...) {
+		in.taken(p)
 	}
 }

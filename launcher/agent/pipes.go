@@ -4,17 +4,21 @@ package agent
 
 import (
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/wire"
 )
 
 // pipes are the standard streams of a rank: descriptors for the rank, files
 // for the agent.
 type pipes struct {
 	stdin, stdout, stderr  int      // the rank's side; -1: closed
-	toStdin                *os.File // nil: the rank sees end of file
+	toStdin                sink     // nil: the rank sees end of file
 	fromStdout, fromStderr *os.File // the latter is nil where both are one stream
+	terminal               bool     // the rank's side is a terminal
 }
 
 // Larger pipes spare two thirds of the switches between a rank that prints a
@@ -38,7 +42,10 @@ func newPipes(stdin, merge bool, ranks int) (p *pipes, err error) {
 		}
 	}()
 	if stdin {
-		p.stdin, p.toStdin, err = newPipe(1)
+		var w *os.File
+		if p.stdin, w, err = newPipe(1); err == nil {
+			p.toStdin = pipeSink{w}
+		}
 	} else {
 		p.stdin, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
@@ -58,6 +65,34 @@ func newPipes(stdin, merge bool, ranks int) (p *pipes, err error) {
 		}
 	}
 	return p, err
+}
+
+// newStreams makes the streams of one of this host's ranks.
+func (a *agent) newStreams(rank int) (*pipes, error) {
+	if slices.Contains(a.start.PTY, rank) {
+		return newTerminal(a.start.Screen)
+	}
+	return newPipes(slices.Contains(a.start.Stdin, rank), a.start.Merge, len(a.host().Ranks))
+}
+
+// connect forwards the streams of a rank that was started.
+func (a *agent) connect(rank int, p *pipes) {
+	a.startPump(rank, wire.Stdout, p.fromStdout)
+	if p.fromStderr != nil {
+		a.startPump(rank, wire.Stderr, p.fromStderr)
+	}
+	switch {
+	case slices.Contains(a.start.Stdin, rank):
+		a.stdin.add(p.toStdin)
+	case p.toStdin != nil: // a terminal of somebody who does not type
+		p.toStdin.end() // into an empty buffer, so it does not block
+		p.toStdin.Close()
+	}
+	if p.terminal {
+		a.mu.Lock()
+		a.terminals = append(a.terminals, p.fromStdout)
+		a.mu.Unlock()
+	}
 }
 
 // newPipe makes a pipe and keeps the given end for the agent, where it does
@@ -87,9 +122,9 @@ func (p *pipes) closeChildSide() {
 
 // close closes the agent's side.
 func (p *pipes) close() {
-	for _, f := range []*os.File{p.toStdin, p.fromStdout, p.fromStderr} {
-		if f != nil {
-			f.Close()
-		}
+	if p.toStdin != nil {
+		p.toStdin.Close()
 	}
+	p.fromStdout.Close() // of nil it only says so
+	p.fromStderr.Close()
 }

@@ -128,7 +128,7 @@ func reason(err error) string {
 // startRank starts one rank with its streams, on a forking thread. If that does
 // not work, it tells the launcher why.
 func (a *agent) startRank(number int, p prepared, env []string) (started bool, err error) {
-	out, err := newPipes(number == a.start.Stdin, a.start.Merge, len(a.host().Ranks))
+	out, err := a.newStreams(number)
 	if err != nil {
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
@@ -138,6 +138,11 @@ func (a *agent) startRank(number int, p prepared, env []string) (started bool, e
 		out.closeChildSide()
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
+	// KILL reaches a rank even if the agent is killed.
+	sys := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if sys.Setpgid = !out.terminal; out.terminal {
+		sys.Setsid, sys.Setctty = true, true // descriptor 0; a session's leader leads a group too
+	}
 	attr := &syscall.ProcAttr{
 		Dir: p.dir,
 		Env: append(p.env[:len(p.env):len(p.env)], env...),
@@ -145,8 +150,7 @@ func (a *agent) startRank(number int, p prepared, env []string) (started bool, e
 			uintptr(out.stdin), uintptr(out.stdout), uintptr(out.stderr),
 			doorFD: door.Fd(),
 		},
-		// KILL reaches a rank even if the agent is killed.
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		Sys: sys,
 	}
 	r := &rank{number: number, alive: true}
 	// The rank is on the list before it can end.
@@ -165,14 +169,7 @@ func (a *agent) startRank(number int, p prepared, env []string) (started bool, e
 	a.mu.Lock()
 	r.pid = pid
 	a.mu.Unlock()
-	a.startPump(number, wire.Stdout, out.fromStdout)
-	if out.fromStderr != nil {
-		a.startPump(number, wire.Stderr, out.fromStderr)
-	}
-	if out.toStdin != nil {
-		a.stdin = newFeeder(a.conn, out.toStdin)
-		a.wg.Go(a.stdin.run)
-	}
+	a.connect(number, out)
 	return true, a.conn.Send(&wire.Started{Rank: number, PID: pid})
 }
 

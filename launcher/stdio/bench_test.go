@@ -31,7 +31,7 @@ func BenchmarkMerger(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			m := stdio.NewMerger(stdio.Config{Ranks: on("node1", "node1", "node2", "node2"), Tag: tag})
+			m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("node1", "node1", "node2", "node2"), Tag: tag})
 			now := time.Now()
 			b.SetBytes(size)
 			b.ReportAllocs()

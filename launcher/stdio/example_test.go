@@ -14,7 +14,7 @@ func ExampleMerger() {
 		fmt.Println(err)
 		return
 	}
-	m := stdio.NewMerger(stdio.Config{Ranks: []stdio.Rank{{Host: "node1"}, {Host: "node2"}}, Stdin: -1, Tag: tag})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: []stdio.Rank{{Host: "node1"}, {Host: "node2"}}, Stdin: -1, Tag: tag})
 
 	write := func(pieces []stdio.Piece) {
 		for _, p := range pieces {

@@ -61,6 +61,16 @@ type Config struct {
 	// waiting. -1 if there is none.
 	Stdin int
 
+	// Screen is the rank that has the user's terminal for its own, -1 if there is
+	// none. Its bytes pass as they come and without a tag, and since a terminal
+	// that is a program's own does no more than it is told, lines of others that
+	// end there get the carriage return that the line discipline else adds.
+	Screen int
+
+	// Columns is the width of the terminal at which each of the launcher's streams
+	// ends, 0 if it ends elsewhere.
+	Columns [streams]int
+
 	// Tag goes before each line. The zero Tag changes no byte.
 	Tag Tag
 
@@ -126,7 +136,7 @@ type source struct {
 
 // destination is where pieces end up.
 type destination struct {
-	last    *source // wrote last; with tags only
+	last    *source // wrote last
 	midLine bool    // and no newline at the end
 }
 
@@ -153,7 +163,7 @@ func (m *Merger) Add(now time.Time, c Chunk) []Piece {
 	if ready == 0 {
 		unfinished += len(s.held)
 	}
-	if unfinished >= MaxHeld || m.conf.Raw {
+	if unfinished >= MaxHeld || m.conf.Raw || s.rank == m.conf.Screen {
 		ready = len(c.Data)
 	}
 	if ready > 0 {
@@ -260,19 +270,24 @@ func (m *Merger) findPrompts() {
 func (m *Merger) write(s *source, data []byte, at time.Time) {
 	d := m.destination(s.stream)
 	start := len(m.scratch)
-	if m.conf.Tag.empty() {
+	if s.rank == m.conf.Screen || m.conf.Tag.empty() && !m.returns(s.stream) {
 		// A copy, because s may hold the rest of the same chunk next.
 		m.scratch = append(m.scratch, s.held...)
 		m.add(s.stream, m.scratch[start:])
 		m.add(s.stream, data)
 		// An unfinished line holds no newline, so data alone decides.
-		d.midLine = !bytes.HasSuffix(data, newline)
+		d.last, d.midLine = s, !bytes.HasSuffix(data, newline)
 	} else {
 		m.appendTagged(d, s, s.held, s.heldAt)
 		m.appendTagged(d, s, data, at)
 		m.add(s.stream, m.scratch[start:])
 	}
 	s.held = reuse(s.held, m.keep)
+}
+
+// returns reports whether lines that go to a stream must end with CR LF.
+func (m *Merger) returns(stream Stream) bool {
+	return m.conf.Screen >= 0 && m.conf.Columns[stream] > 0
 }
 
 // appendTagged appends data of s to the scratch buffer, a tag before each line
@@ -282,25 +297,29 @@ func (m *Merger) appendTagged(d *destination, s *source, data []byte, at time.Ti
 		return
 	}
 	tag, out := m.tag(s, at), m.scratch
+	end := newline
+	if m.returns(s.stream) {
+		end = []byte("\r\n")
+	}
 	if d.last != s || !d.midLine {
 		if d.midLine {
-			out = append(out, '\n')
+			out = append(out, end...)
 		}
 		out = append(out, tag...)
-		if s.begun {
+		if s.begun && len(tag) > 0 {
 			out = append(out, Continued...)
 		}
 	}
 	midLine := false
 	for {
-		end := bytes.IndexByte(data, '\n') + 1
-		if end == 0 {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
 			out = append(out, data...)
 			midLine = true
 			break
 		}
-		out = append(out, data[:end]...)
-		if data = data[end:]; len(data) == 0 {
+		out = append(append(out, data[:i]...), end...)
+		if data = data[i+1:]; len(data) == 0 {
 			break
 		}
 		out = append(out, tag...)

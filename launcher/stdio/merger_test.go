@@ -52,7 +52,7 @@ func parseTag(t *testing.T, s string) stdio.Tag {
 }
 
 func TestLinesStayWhole(t *testing.T) {
-	m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b"), Stdin: -1})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Stdin: -1})
 	var got capture
 	add := func(rank int, stream stdio.Stream, data string) {
 		got.write(m.Add(start, stdio.Chunk{Rank: rank, Stream: stream, Data: []byte(data)}))
@@ -96,7 +96,7 @@ func TestBytesPassUnharmed(t *testing.T) {
 	for name, input := range tests {
 		for _, size := range []int{1000, 32 << 10, 1 << 30} {
 			t.Run(name, func(t *testing.T) {
-				m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b"), Stdin: -1})
+				m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Stdin: -1})
 				var got capture
 				written := 0
 				for rest := input; len(rest) > 0; {
@@ -114,7 +114,7 @@ func TestBytesPassUnharmed(t *testing.T) {
 }
 
 func TestLineOfMaxHeldStaysWhole(t *testing.T) {
-	m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b"), Stdin: -1})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Stdin: -1})
 	var got capture
 	text := strings.Repeat("x", stdio.MaxHeld-1)
 	got.write(m.Add(start, stdio.Chunk{Data: []byte(text)}))
@@ -129,7 +129,7 @@ func TestLineOfMaxHeldStaysWhole(t *testing.T) {
 }
 
 func TestPieceIsSliceOfChunk(t *testing.T) {
-	m := stdio.NewMerger(stdio.Config{Ranks: on("a")})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a")})
 	data := []byte("one\ntwo\n")
 	pieces := m.Add(start, stdio.Chunk{Data: data})
 	require.Len(t, pieces, 1)
@@ -155,7 +155,7 @@ func TestPrompts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b", "c"), Stdin: test.stdin})
+			m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b", "c"), Stdin: test.stdin})
 			for _, rank := range test.closed {
 				m.Close(rank, stdio.Stdout)
 				m.Close(rank, stdio.Stderr)
@@ -185,7 +185,7 @@ func TestPrompts(t *testing.T) {
 
 // A line that waited becomes due when all other ranks have gone.
 func TestLastRankIsFoundLate(t *testing.T) {
-	m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b"), Stdin: -1})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Stdin: -1})
 	m.Add(start, stdio.Chunk{Rank: 1, Stream: stdio.Stderr, Data: []byte("err ")})
 	m.Add(start.Add(-1), stdio.Chunk{Rank: 1, Data: []byte("out ")})
 	require.Zero(t, m.Deadline())
@@ -198,7 +198,7 @@ func TestLastRankIsFoundLate(t *testing.T) {
 }
 
 func TestRawWaitsForNothing(t *testing.T) {
-	m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b"), Raw: true})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Raw: true})
 	var got capture
 	for i, data := range []string{"a", "b\nc", "", "d"} {
 		got.write(m.Add(start, stdio.Chunk{Rank: i % 2, Data: []byte(data)}))
@@ -275,6 +275,7 @@ func TestTags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := stdio.NewMerger(stdio.Config{
 				Ranks:           on("n0", "n1", "n1"),
+				Screen:          -1,
 				Tag:             parseTag(t, test.tag),
 				SameDestination: !test.apart,
 				Raw:             test.raw,
@@ -299,7 +300,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestLongTaggedLineGoesOnAfterOthers(t *testing.T) {
-	m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b"), Stdin: -1, Tag: parseTag(t, stdio.HostRank)})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Stdin: -1, Tag: parseTag(t, stdio.HostRank)})
 	var got capture
 	long := strings.Repeat("x", stdio.MaxHeld)
 	got.write(m.Add(start, stdio.Chunk{Data: []byte(long)}))
@@ -314,7 +315,7 @@ func TestSteadyOutputDoesNotAllocate(t *testing.T) {
 	chunk := bytes.Repeat([]byte("a line of a log that goes on and on\n"), 1000)
 	chunk = chunk[:len(chunk)-10] // the last line is unfinished
 	for _, tag := range []string{"", stdio.HostRank, "{time}| "} {
-		m := stdio.NewMerger(stdio.Config{Ranks: on("a", "b"), Tag: parseTag(t, tag)})
+		m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Tag: parseTag(t, tag)})
 		now := start
 		step := func() {
 			now = now.Add(time.Millisecond)

@@ -42,6 +42,7 @@ func (s *script) run(t *rapid.T, check func(source int)) {
 	for rank := range size {
 		s.config.Ranks = append(s.config.Ranks, stdio.Rank{Host: fmt.Sprintf("N%d", rank/2)})
 	}
+	s.config.Screen = -1
 	s.config.Stdin = rapid.IntRange(-1, size).Draw(t, "stdin")
 	s.config.SameDestination = rapid.Bool().Draw(t, "same destination")
 	s.merger = stdio.NewMerger(s.config)

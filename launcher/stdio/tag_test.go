@@ -13,7 +13,7 @@ import (
 // tagged returns how a line of rank 3 on node1 begins, and whether the line that
 // follows has been left as it was.
 func tagged(tag stdio.Tag) (prefix string, ok bool) {
-	m := stdio.NewMerger(stdio.Config{Ranks: []stdio.Rank{3: {Host: "node1", Node: 2, Local: 1}}, Tag: tag})
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: []stdio.Rank{3: {Host: "node1", Node: 2, Local: 1}}, Tag: tag})
 	at := time.Date(2026, 3, 1, 12, 0, 0, 7_000_000, time.FixedZone("", 3600))
 	var got capture
 	got.write(m.Add(at, stdio.Chunk{Rank: 3, Time: at, Data: []byte("text\n")}))

@@ -16,7 +16,7 @@ var table = []Message{
 	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
 	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Done{},
 	// launcher to agent
-	&File{}, &FileData{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Signal{}, &Stop{},
+	&File{}, &FileData{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
@@ -68,7 +68,9 @@ type Start struct {
 	Prepend []string // "NAME=value" to put before what is there, with a colon
 	Append  []string // the same behind it
 	Compat  []string // the launchers whose variables ranks get, gorun first
-	Stdin   int      // the rank whose standard input is forwarded; -1: none
+	Stdin   []int    // the ranks that read what is forwarded of standard input
+	PTY     []int    // the ranks that get a terminal
+	Screen  Resize   // the size of these terminals
 	Merge   bool     // standard error goes where standard output goes
 	Master  string   // host:port
 	HNP     string   // OMPI_MCA_orte_hnp_uri, by which JAX knows Open MPI; "": none
@@ -133,14 +135,17 @@ type OutputEnd struct {
 	Stream Stream
 }
 
-// Input is standard input for the rank that Start named.
+// Input is standard input for the ranks that Start named, all of it for each.
 type Input struct{ Data []byte }
 
-// InputEnd ends that rank's standard input.
+// InputEnd ends these ranks' standard input.
 type InputEnd struct{}
 
-// InputTaken tells that the rank's pipe took so many bytes of Input, or, with
-// Closed, that the rank does not read any more.
+// Resize gives the ranks' terminals another size.
+type Resize struct{ Rows, Columns int }
+
+// InputTaken tells that the pipes of all the host's ranks that read took so many
+// bytes of Input, or, with Closed, that none of them reads any more.
 type InputTaken struct {
 	Bytes  int
 	Closed bool

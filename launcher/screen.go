@@ -1,0 +1,58 @@
+package launcher
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// usualScreen is the size of a rank's terminal where we have none.
+var usualScreen = wire.Resize{Rows: 24, Columns: 80}
+
+// screen is the user's terminal, which one rank has for its own while it
+// runs: what is typed reaches the rank's terminal as it is typed, and that one
+// decides what Ctrl-C means.
+type screen struct {
+	fd     int
+	cooked *term.State // to be restored; nil: the terminal is the user's
+}
+
+// newScreen returns the terminal that in is, nil if it is none.
+func newScreen(in io.Reader) *screen {
+	f, ok := in.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return &screen{fd: int(f.Fd())}
+}
+
+// size returns the size that a rank's terminal is to have.
+func (s *screen) size() wire.Resize {
+	if s == nil {
+		return usualScreen
+	}
+	columns, rows, err := term.GetSize(s.fd)
+	if err != nil || columns == 0 || rows == 0 {
+		return usualScreen
+	}
+	return wire.Resize{Rows: rows, Columns: columns}
+}
+
+// take makes the terminal the rank's.
+func (s *screen) take() (err error) {
+	if s != nil && s.cooked == nil {
+		s.cooked, err = term.MakeRaw(s.fd)
+	}
+	return err
+}
+
+// release gives it back to the user.
+func (s *screen) release() {
+	if s != nil && s.cooked != nil {
+		term.Restore(s.fd, s.cooked) // an error means that it is gone
+		s.cooked = nil
+	}
+}

@@ -1,0 +1,155 @@
+package launcher
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/gorun/gorun/launcher/stdio"
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// AllRanks is the value of [Streams.StdinTo] that gives every rank a copy of
+// standard input.
+const AllRanks = -1
+
+// check refuses ranks that a job of that size does not have.
+func (s *Streams) check(size int) []error {
+	var problems []error
+	check := func(flag string, ranks ...int) {
+		for _, rank := range ranks {
+			if rank < 0 || rank >= size {
+				problems = append(problems, fmt.Errorf("%s: expected a rank from 0 to %d, found %d", flag, size-1, rank))
+				return
+			}
+		}
+	}
+	if s.Stdin != nil && s.StdinTo != AllRanks {
+		check("--stdin", s.StdinTo)
+	}
+	check("--show-ranks", s.Show...)
+	check("--pty", s.PTY...)
+	return problems
+}
+
+// readers lists the ranks that read standard input. What an earlier attempt has
+// taken of it cannot be had again, so later ones get nothing.
+func (l *launch) readers() (ranks []int) {
+	s := &l.job.Streams
+	switch {
+	case s.Stdin == nil || l.attempt > 0:
+	case s.StdinTo == AllRanks:
+		for r := range l.plan.Size {
+			ranks = append(ranks, r)
+		}
+	default:
+		ranks = []int{s.StdinTo}
+	}
+	return ranks
+}
+
+// screenRank is the rank that has the user's terminal, -1 if none has.
+func (l *launch) screenRank() int {
+	s := &l.job.Streams
+	if l.screen == nil || l.attempt > 0 || !slices.Contains(s.PTY, s.StdinTo) {
+		return -1
+	}
+	return s.StdinTo
+}
+
+// merging describes to the merger the ranks and where their output ends.
+func (l *launch) merging() stdio.Config {
+	s := &l.job.Streams
+	conf := stdio.Config{
+		Stdin: -1, Tag: l.tag, Raw: s.Raw, Screen: l.screenRank(),
+		SameDestination: sameFile(s.Stdout, s.Stderr),
+	}
+	conf.Columns[stdio.Stdout], conf.Columns[stdio.Stderr] = columns(s.Stdout), columns(s.Stderr)
+	for r := range l.plan.Size {
+		seat := l.plan.Seat(r)
+		conf.Ranks = append(conf.Ranks, stdio.Rank{Host: l.hosts[seat.Node].name, Node: seat.Node, Local: seat.LocalRank})
+	}
+	if ranks := l.readers(); len(ranks) > 0 {
+		conf.Stdin = ranks[0] // who gives all the same looks at one prompt
+	}
+	return conf
+}
+
+// columns returns the width of the terminal that w is, 0 if it is none.
+func columns(w io.Writer) (n int) {
+	f, ok := w.(syscall.Conn)
+	if !ok {
+		return 0
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	raw.Control(func(fd uintptr) {
+		if term.IsTerminal(int(fd)) {
+			n, _, _ = term.GetSize(int(fd))
+		}
+	})
+	return n
+}
+
+// sameFile says whether two writers end in one place, such as a terminal.
+func sameFile(a, b io.Writer) bool {
+	type file interface{ Stat() (os.FileInfo, error) }
+	f, ok := a.(file)
+	g, also := b.(file)
+	if !ok || !also {
+		return false
+	}
+	fi, err := f.Stat()
+	gi, err2 := g.Stat()
+	return err == nil && err2 == nil && os.SameFile(fi, gi)
+}
+
+// on returns those of some ranks that run on a host.
+func (l *launch) on(h *host, ranks []int) (there []int) {
+	for _, r := range ranks {
+		if l.plan.Seat(r).Node == h.node {
+			there = append(there, r)
+		}
+	}
+	return there
+}
+
+// connectInput starts the forwarding of standard input, and hands the user's
+// terminal to the rank that is to have it.
+func (l *launch) connectInput() (err error) {
+	var to []*host
+	for _, h := range l.hosts {
+		if len(l.on(h, l.readers())) > 0 {
+			to = append(to, h)
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	if l.screenRank() >= 0 {
+		if err := l.screen.take(); err != nil {
+			return fmt.Errorf("make the terminal that of rank %d: %w", l.screenRank(), err)
+		}
+	}
+	l.input, err = startInput(l.job.Streams.Stdin, to)
+	return err
+}
+
+// resize tells the ranks' terminals that the user's has another size.
+func (l *launch) resize() {
+	if l.screen == nil {
+		return
+	}
+	size := l.screen.size()
+	for _, h := range l.hosts {
+		if !h.ended() && len(l.on(h, l.job.Streams.PTY)) > 0 {
+			h.conn.Send(&wire.Resize{Rows: size.Rows, Columns: size.Columns})
+		}
+	}
+}

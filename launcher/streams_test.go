@@ -1,0 +1,261 @@
+package launcher
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// remoteFirst is a job whose rank 0 is on another host, and with several hosts.
+func remoteFirst(t *testing.T, script string) *Job {
+	job, _ := hosts(t, []int{1, 1}, script)
+	return job
+}
+
+func TestStandardInputArrivesWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		size   int
+		script string // of rank 0
+	}{
+		"57 kB":                         {57_000, `sha256sum`},
+		"a pipe's capacity":             {65_536, `sha256sum`},
+		"one byte more":                 {65_537, `sha256sum`},
+		"104929 bytes":                  {104_929, `sha256sum`},
+		"a reader that starts late":     {10 << 20, `sleep 0.5; sha256sum`},
+		"a reader of single bytes":      {57_000, `dd bs=1 status=none | sha256sum`},
+		"a late reader of single bytes": {104_929, `sleep 0.3; dd bs=1 status=none | sha256sum`},
+		"200 MB":                        {200_000_000, `sha256sum`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hash := sha256.New()
+			job := remoteFirst(t, `test $GORUN_RANK = 0 || exec cat; `+c.script)
+			job.Streams.Stdin = io.TeeReader(io.LimitReader(rand.Reader, int64(c.size)), hash)
+			o := run(t, job)
+			require.NoError(t, o.err, o.stderr)
+			require.Equal(t, fmt.Sprintf("%x  -\n", hash.Sum(nil)), o.stdout)
+		})
+	}
+}
+
+func TestWhoReadsStandardInput(t *testing.T) {
+	const text = "one\ntwo\n"
+	for name, c := range map[string]struct {
+		stdin io.Reader
+		to    int
+		want  []string // a line for each rank
+	}{
+		"rank 0":      {strings.NewReader(text), 0, []string{"0 8", "1 0", "2 0"}},
+		"another one": {strings.NewReader(text), 2, []string{"0 0", "1 0", "2 8"}},
+		"all":         {strings.NewReader(text), AllRanks, []string{"0 8", "1 8", "2 8"}},
+		"none":        {nil, 0, []string{"0 0", "1 0", "2 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, _ := hosts(t, []int{1, 2}, `echo $GORUN_RANK $(wc -c)`)
+			job.Streams.Stdin, job.Streams.StdinTo = c.stdin, c.to
+			o := run(t, job)
+			require.NoError(t, o.err, o.stderr)
+			require.ElementsMatch(t, c.want, lines(o.stdout))
+		})
+	}
+}
+
+func TestTheSlowestReaderSetsThePace(t *testing.T) {
+	var sent countingReader
+	gate := t.TempDir() + "/gate"
+	// Rank 1 reads nothing before the gate opens, rank 2 stops reading for good.
+	job, _ := hosts(t, []int{2, 1}, fmt.Sprintf(
+		`case $GORUN_RANK in 1) until test -e %s; do sleep 0.05; done;; 2) exec true;; esac; exec wc -c`, gate))
+	job.Streams.Stdin, job.Streams.StdinTo = io.LimitReader(&sent, 20<<20), AllRanks
+	job.Events = func(e Event) {
+		if e.Kind == RankExited && e.Rank == 2 {
+			time.AfterFunc(300*time.Millisecond, func() {
+				sent.at.Store(sent.total.Load())
+				os.WriteFile(gate, nil, 0o600)
+			})
+		}
+	}
+	o := run(t, job)
+	require.NoError(t, o.err, o.stderr)
+	require.Equal(t, "20971520\n20971520\n", o.stdout)
+	require.Less(t, sent.at.Load(), int64(2<<20), "read ahead of a rank that did not read")
+}
+
+func TestRanksThatAreNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		streams Streams
+		want    string
+	}{
+		"stdin": {Streams{Stdin: strings.NewReader(""), StdinTo: 2}, "--stdin: expected a rank from 0 to 1, found 2"},
+		"show":  {Streams{Show: []int{0, 5}}, "--show-ranks: expected a rank from 0 to 1, found 5"},
+		"pty":   {Streams{PTY: []int{-3}}, "--pty: expected a rank from 0 to 1, found -3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, ranks := range []int{2, 0} { // said, or known by the hosts' slots
+				job := sh(ranks, "exit 0")
+				job.Hosts = append(job.Hosts, local(2))
+				c.streams.Stdout, c.streams.Stderr = io.Discard, io.Discard
+				job.Streams = c.streams
+				o := run(t, job)
+				require.ErrorContains(t, o.err, c.want)
+				require.Equal(t, StatusUsage, o.Status)
+			}
+		})
+	}
+}
+
+func TestMergedStreamsKeepTheirOrder(t *testing.T) {
+	job := sh(1, `for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done; exit 3`)
+	job.Streams.Merge = true
+	o := run(t, job)
+	var want strings.Builder
+	for i := 1; i < 10; i++ {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	require.Equal(t, want.String(), o.stdout)
+	require.Empty(t, o.stderr)
+	require.Equal(t, want.String(), string(o.First.Tail))
+}
+
+func TestARankWithATerminal(t *testing.T) {
+	job, _ := hosts(t, []int{1, 1}, `
+		test $GORUN_RANK = 1 || { test -t 0 || test -t 1 || echo none; exit; }
+		test -t 0 && test -t 1 && test -t 2 && stty size && read x && echo "got $x"
+		trap "echo interrupted; exit 0" INT; kill -INT 0; sleep 10`)
+	job.Streams.PTY, job.Streams.StdinTo = []int{1}, 1
+	job.Streams.Stdin = strings.NewReader("five\n")
+	o := run(t, job)
+	require.NoError(t, o.err)
+	require.ElementsMatch(t, []string{"none", "five\r", "24 80\r", "got five\r", "interrupted\r"}, lines(o.stdout))
+}
+
+func TestATerminalSeesTheEndOfItsInput(t *testing.T) {
+	for name, stdin := range map[string]io.Reader{
+		"at the beginning of a line": strings.NewReader("a\nb\n"),
+		"within one":                 strings.NewReader("a\nb"),
+		"at once":                    strings.NewReader(""),
+		"without one":                nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := 0
+			if r, ok := stdin.(*strings.Reader); ok {
+				want = r.Len()
+			}
+			job := sh(1, `stty -echo; echo ready; sleep 0.1; wc -c`)
+			job.Streams.PTY, job.Streams.Stdin = []int{0}, stdin
+			o := run(t, job)
+			require.NoError(t, o.err)
+			require.Contains(t, o.stdout, fmt.Sprintf("ready\r\n%d\r\n", want))
+		})
+	}
+}
+
+// newTerminal returns both sides of a pseudo-terminal of 30 lines.
+func newTerminal(t *testing.T) (ours, users *os.File) {
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { ours.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	resize(t, ours, 30)
+	users, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { users.Close() })
+	return ours, users
+}
+
+func resize(t *testing.T, tty *os.File, rows uint16) {
+	require.NoError(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: 100}))
+}
+
+func modes(t *testing.T, tty *os.File) unix.Termios {
+	termios, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	require.NoError(t, err)
+	return *termios
+}
+
+func TestTheUsersTerminalIsTheRanks(t *testing.T) {
+	person, terminal := newTerminal(t)
+	before := modes(t, terminal)
+	seen := &lockedBuffer{}
+	go io.Copy(seen, person)
+	sees := func(text string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(seen.String(), text) }, 10*time.Second, 5*time.Millisecond, "%q", seen)
+	}
+
+	job := sh(2, `
+		test $GORUN_RANK = 1 && { until test -e `+t.TempDir()+`/never; do echo other; sleep 0.1; done; }
+		stty size; trap "echo interrupted" INT; trap "stty size" WINCH
+		printf "name? "; read name; echo "hello $name"
+		until read line; do :; done; echo "then $line"; exit 7`)
+	job.Streams = Streams{Stdin: terminal, Stdout: terminal, PTY: []int{0}, Tag: "{rank}| "}
+	signals := make(chan os.Signal, 1)
+	job.Signals = signals
+	done := start(t, t.Context(), job)
+	sees("30 100\r\n")
+	sees("name? ")
+	require.Zero(t, modes(t, terminal).Lflag&unix.ISIG, "the terminal is not raw")
+	person.WriteString("x\x7fAda\r") // typed over
+	sees("hello Ada\r\n")
+	person.WriteString("\x03")
+	sees("interrupted\r\n")
+	resize(t, person, 40)
+	signals <- syscall.SIGWINCH
+	sees("40 100\r\n")
+	person.WriteString("end\r")
+	o := <-done
+	require.Equal(t, 7, o.Status, "%v", o.err)
+	sees("then end\r\n")
+	sees("1| other\r\n")
+	require.NotContains(t, seen.String(), "0| ", "a terminal's bytes pass as they come")
+	require.Equal(t, before, modes(t, terminal), "the terminal was not restored")
+}
+
+func TestTheTerminalIsRestoredWhateverEndsTheJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		limit  time.Duration
+	}{
+		"a rank's failure":  {`exit 3`, 0},
+		"another rank's":    {`test $GORUN_RANK = 1 && exit 3; exec sleep 60`, 0},
+		"the time limit":    {`exec sleep 60`, 300 * time.Millisecond},
+		"a lost agent":      {`test $GORUN_RANK = 1 && kill -KILL $PPID; exec sleep 60`, 0},
+		"no program at all": {``, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			person, terminal := newTerminal(t)
+			go io.Copy(io.Discard, person)
+			before := modes(t, terminal)
+			job := sh(2, c.script)
+			if c.script == "" {
+				job.Apps[0].Args = []string{"/no/such/program"}
+			}
+			job.Streams = Streams{Stdin: terminal, Stdout: io.Discard, PTY: []int{0}}
+			job.Limits.Run = c.limit
+			o := run(t, job)
+			require.Error(t, o.err)
+			require.Equal(t, before, modes(t, terminal))
+		})
+	}
+}
+
+// countingReader gives zeros and counts them.
+type countingReader struct{ total, at atomic.Int64 }
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	clear(p)
+	c.total.Add(int64(len(p)))
+	return len(p), nil
+}
