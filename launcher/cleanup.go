@@ -14,9 +14,8 @@ import (
 func (l *launch) finish(result *Result) {
 	l.closeHosts()
 	l.sweepLost()
-	for rank, e := range l.exits {
+	for _, e := range l.exits {
 		if e != nil {
-			e.Tail = l.printer.tail(rank)
 			result.Ranks = append(result.Ranks, *e)
 		}
 	}

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,14 +21,41 @@ type Result struct {
 
 // RankExit is the end of one rank.
 type RankExit struct {
-	Rank   int
-	Code   int // exit status; -1: killed by Signal, or lost with Host
-	Host   string
-	Signal string // "SIGKILL"; "": none
-	Cause  string // what probably ended it, for people; "": nothing known
-	Tail   []byte // last lines of its standard error, at most 4 KiB
-	At     time.Time
+	Rank    int       `json:"rank"`
+	Code    int       `json:"code"` // exit status; -1: killed by Signal, or lost with Host
+	Host    string    `json:"host"`
+	Signal  string    `json:"signal,omitempty"`  // "SIGKILL"; "": none
+	Cause   string    `json:"cause,omitempty"`   // what probably ended it, for people; "": nothing known
+	Stopped bool      `json:"stopped,omitempty"` // it was told to end before it did
+	Tail    []byte    `json:"tail,omitempty"`    // last lines of its standard error, at most 4 KiB; text in JSON
+	At      time.Time `json:"at"`                // by the launcher's clock
 }
+
+// MarshalJSON writes Tail as text. What in it is not UTF-8 is replaced.
+func (e RankExit) MarshalJSON() ([]byte, error) {
+	return json.Marshal(rankExitText{plainRankExit(e), string(e.Tail)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *RankExit) UnmarshalJSON(b []byte) error {
+	var text rankExitText
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	*e = RankExit(text.plainRankExit)
+	if text.Tail != "" {
+		e.Tail = []byte(text.Tail)
+	}
+	return nil
+}
+
+// rankExitText is the JSON form of a RankExit: its Tail hides the other.
+type rankExitText struct {
+	plainRankExit
+	Tail string `json:"tail,omitempty"`
+}
+
+type plainRankExit RankExit // without methods
 
 // Status returns what a shell would report: the code, or 128 plus the signal.
 func (e RankExit) Status() int {
@@ -39,14 +67,18 @@ func (e RankExit) Status() int {
 
 // String returns "rank 3 on node1 exited with status 2".
 func (e RankExit) String() string {
-	how := fmt.Sprintf("exited with status %d", e.Code)
+	return fmt.Sprintf("rank %d on %s %s", e.Rank, e.Host, e.end())
+}
+
+// end returns "exited with status 2".
+func (e RankExit) end() string {
 	switch {
 	case e.Signal != "":
-		how = "was killed by " + e.Signal
+		return "was killed by " + e.Signal
 	case e.Code < 0:
-		how = "was lost with its host"
+		return "was lost with its host"
 	}
-	return fmt.Sprintf("rank %d on %s %s", e.Rank, e.Host, how)
+	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
 // ExitError is the error of a job whose first failure was a rank's.

@@ -24,6 +24,7 @@ type state struct {
 	beaten  time.Time     // the last round of heartbeats
 	stopped time.Duration // how long this process did not run before it; 0: it did
 
+	ooms    map[int]string  // what the kernel tells of lack of memory at a rank's end
 	noticed map[string]bool // what agents wanted the user to know
 
 	writeError chan error // a writer's first error
@@ -33,7 +34,7 @@ func newState(size int) state {
 	return state{
 		exits: make([]*RankExit, size), running: size,
 		joining: joining{joined: map[int]bool{}},
-		noticed: map[string]bool{}, writeError: make(chan error, 2),
+		ooms:    map[int]string{}, noticed: map[string]bool{}, writeError: make(chan error, 2),
 	}
 }
 
@@ -75,12 +76,12 @@ func (l *launch) supervise(ctx context.Context) error {
 	l.input.close()
 	l.screen.release()
 	l.awaitOutput()
+	l.explain()
 	if l.reason != nil {
 		return l.reason
 	}
 	if first := firstFailure(l.failures); first != nil {
-		first.Tail = l.printer.tail(first.Rank)
-		return &ExitError{*first}
+		return &ExitError{*l.exits[first.Rank]}
 	}
 	return nil
 }
@@ -104,6 +105,19 @@ func (l *launch) awaitOutput() {
 	case err := <-l.writeError:
 		l.writeFailed(err)
 	default:
+	}
+}
+
+// explain adds to the ranks' ends what all their output tells of them.
+func (l *launch) explain() {
+	for rank, e := range l.exits {
+		if e == nil || e.Code < 0 && e.Signal == "" {
+			continue // lost with its host, which is the cause
+		}
+		e.Tail = l.printer.tail(rank)
+		if cause := likelyCause(*e, l.ooms[rank]); cause != "" {
+			e.Cause = cause
+		}
 	}
 }
 
@@ -228,15 +242,16 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	h.mu.Lock()
 	at, unsure := h.clock.ours(time.Unix(0, m.Clock)), h.clock.unsure
 	h.mu.Unlock()
-	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at}
+	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at, Stopped: m.Told || h.stopping}
 	if m.Signal != 0 {
 		e.Signal = signalName(m.Signal)
 	}
-	e.Cause = likelyCause(e.Signal, m.OOM, m.HostOOM)
+	l.ooms[e.Rank] = oomCause(e.Signal, m.OOM, m.HostOOM)
+	e.Cause = likelyCause(e, l.ooms[e.Rank])
 	if !l.exited(h, e) {
 		return
 	}
-	failed := e.Code != 0 && !m.Told && !h.stopping
+	failed := e.Code != 0 && !e.Stopped
 	if failed {
 		l.failures = append(l.failures, failure{exit: e, node: h.node, at: at, unsure: unsure})
 		l.report(h.name, e.String(), e.Rank)

@@ -58,28 +58,3 @@ func (c *clock) observe(sent, theirs, received time.Time) {
 
 // ours translates a time of the host's clock.
 func (c *clock) ours(theirs time.Time) time.Time { return theirs.Add(-c.offset) }
-
-// likelyCause says what usually ends a process so; "" if that is clear. The
-// kernel's out-of-memory killer may have struck where the process's memory is
-// accounted for, or somewhere on its host.
-func likelyCause(signal string, oom, hostOOM bool) string {
-	switch {
-	case oom && signal == "SIGKILL":
-		return "out of memory: the kernel killed it"
-	case oom:
-		return "out of memory: the kernel killed a process beside it"
-	case hostOOM && signal == "SIGKILL":
-		return "probably out of memory: the kernel killed a process of this host"
-	case signal == "SIGKILL":
-		return "killed from outside, or by the kernel for lack of memory"
-	case signal == "SIGSEGV":
-		return "invalid memory access"
-	case signal == "SIGBUS":
-		return "bus error, often a full /dev/shm or a truncated file"
-	case signal == "SIGILL":
-		return "built for another processor"
-	case signal == "SIGXCPU":
-		return "the limit of CPU time"
-	}
-	return ""
-}

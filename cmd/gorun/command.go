@@ -24,6 +24,7 @@ type command struct {
 
 	displayMap, dryRun bool
 	verbose, quiet     bool
+	allEnds            bool // list how every rank ended
 	timestamp          bool
 	stdin              string // of --stdin
 	help, version      bool

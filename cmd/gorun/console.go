@@ -135,13 +135,19 @@ func (l logLines) Write(p []byte) (int, error) {
 // maxLines is how many lines of one error are shown.
 const maxLines = 20
 
-// fail says what ended the command: the lines of msg, then what to do.
-func (c *console) fail(msg string, hints ...string) {
-	lines := strings.Split(strings.TrimRight(msg, "\n"), "\n")
+// capped shortens what many hosts say to what one reads.
+func capped(msg string) string {
+	lines := strings.Split(msg, "\n")
 	if more := len(lines) - maxLines; more > 1 {
 		lines = append(lines[:maxLines], fmt.Sprintf("and %d more lines", more))
 	}
-	c.say("gorun: error: %s", strings.Join(lines, "\n  "))
+	return strings.Join(lines, "\n")
+}
+
+// fail says what ended the command: the lines of msg, then what to do.
+func (c *console) fail(msg string, hints ...string) {
+	msg = strings.TrimRight(msg, "\n")
+	c.say("gorun: error: %s", strings.ReplaceAll(msg, "\n", "\n  "))
 	for _, hint := range hints {
 		c.say("hint: %s", hint)
 	}

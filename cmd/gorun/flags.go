@@ -141,6 +141,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "D", limit(&job.Limits.Init, "2m")}},
 		{Name: "on-failure", Usage: "end the job when a rank fails, or let the others go on",
 			Value: &value{c, "stop|continue", c.onFailure}},
+		{Name: "print-all-exitcodes", Usage: "list how every rank ended, not only where several failed",
+			Value: c.toggle(func() { c.allEnds = true })},
 		{Name: "node-timeout", Usage: "silence after which a host counts as lost (15; 0: never)",
 			Value: &value{c, "D", limit(&job.Limits.Node, "30")}},
 		{Name: "restarts", Aliases: []string{"max-restarts"}, Usage: "start all ranks anew so often after a rank or host failed (0)",

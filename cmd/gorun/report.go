@@ -16,7 +16,7 @@ func refuse(con *console, err error) int {
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		hints = usage.hints
 	}
-	con.fail(err.Error(), hints...)
+	con.fail(capped(err.Error()), hints...)
 	con.say("origin: gorun")
 	return launcher.StatusUsage
 }
@@ -24,6 +24,7 @@ func refuse(con *console, err error) int {
 // report says how the job ended and returns the exit status. Result is nil if
 // no job was run.
 func (c *command) report(con *console, result *launcher.Result, err error) int {
+	c.listEnds(con, result)
 	switch {
 	case err == nil:
 		return 0
@@ -32,12 +33,19 @@ func (c *command) report(con *console, result *launcher.Result, err error) int {
 	}
 	if exit, ok := errors.AsType[*launcher.ExitError](err); ok {
 		con.fail(rankSummary(con, result, exit.RankExit))
-		con.say("origin: rank")
 	} else {
-		con.fail(c.message(err), c.hints(err)...)
-		con.say("origin: gorun")
+		con.fail(capped(c.message(err)), c.hints(err)...)
 	}
+	con.say("origin: %s", origin(err))
 	return launcher.ExitStatus(err)
+}
+
+// origin says whose the exit status is: programs use the same numbers as gorun.
+func origin(err error) string {
+	if _, ok := errors.AsType[*launcher.ExitError](err); ok {
+		return "rank"
+	}
+	return "gorun"
 }
 
 // abandoned reports whether err only says that nobody reads any more, as
@@ -46,6 +54,10 @@ func abandoned(err error) bool {
 	sig, ok := errors.AsType[*launcher.SignalError](err)
 	return ok && sig.Signal == "SIGPIPE" || errors.Is(err, syscall.EPIPE)
 }
+
+// maxTail is how many last lines of a rank's standard error are shown: enough
+// for a stack trace. They are shown only where they are not in sight.
+const maxTail = 50
 
 // rankSummary tells which rank failed first, and what it said last if that is
 // not before the reader's eyes anyway.
@@ -60,7 +72,7 @@ func rankSummary(con *console, result *launcher.Result, first launcher.RankExit)
 	} else if n > 1 {
 		fmt.Fprintf(&b, ", then %d other ranks failed", n)
 	}
-	if tail := lastLines(first.Tail, 10); len(tail) > 0 && !con.shows(tail) {
+	if tail := lastLines(first.Tail, maxTail); len(tail) > 0 && !con.shows(tail) {
 		b.WriteString("\nits last lines on standard error:\n")
 		for line := range bytes.Lines(tail) {
 			fmt.Fprintf(&b, "| %s\n", bytes.TrimRight(line, "\r\n"))
@@ -70,14 +82,27 @@ func rankSummary(con *console, result *launcher.Result, first launcher.RankExit)
 }
 
 // othersFailed counts the ranks but the first that failed by themselves. A
-// rank that TERM or KILL ended did what it was told.
+// rank that was stopped did what it was told.
 func othersFailed(result *launcher.Result, first int) (n int) {
 	for _, r := range result.Ranks {
-		if r.Rank != first && r.Code != 0 && r.Signal != "SIGTERM" && r.Signal != "SIGKILL" {
+		if r.Rank != first && r.Code != 0 && !r.Stopped {
 			n++
 		}
 	}
 	return n
+}
+
+// listEnds says how every rank ended: where several failed, or the user wants
+// to know.
+func (c *command) listEnds(con *console, result *launcher.Result) {
+	if result == nil || len(result.Ranks) == 0 {
+		return
+	}
+	if c.allEnds || result.First != nil && othersFailed(result, result.First.Rank) > 0 {
+		var b strings.Builder
+		result.Table(&b)
+		con.say("%s", strings.TrimSuffix(b.String(), "\n"))
+	}
 }
 
 // lastLines returns the last n lines of text.

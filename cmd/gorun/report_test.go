@@ -12,7 +12,7 @@ import (
 func TestRankSummary(t *testing.T) {
 	first := launcher.RankExit{Rank: 1, Host: "node1", Code: 3, Tail: []byte("one\ntwo\n")}
 	ended := launcher.RankExit{Rank: 0, Host: "node1"}
-	told := launcher.RankExit{Rank: 2, Host: "node2", Code: -1, Signal: "SIGTERM"}
+	told := launcher.RankExit{Rank: 2, Host: "node2", Code: -1, Signal: "SIGTERM", Stopped: true}
 	failed := launcher.RankExit{Rank: 3, Host: "node2", Code: 1}
 	crashed := launcher.RankExit{Rank: 4, Host: "node2", Code: -1, Signal: "SIGSEGV"}
 	tests := []struct {
