@@ -98,7 +98,9 @@ type EarlySignal struct {
 type SSH struct {
 	Port              int    // -p, where the host does not say
 	Key               string // -i
+	Jump              string // -J, where the host does not say: "a,b" goes through a, then b; "none": directly
 	Config            string // -F: an ssh_config; "": the user's and the system's; "none": neither
+	Agent             string // socket of the signing agent; "": as configured, else $SSH_AUTH_SOCK; "none": no agent
 	AcceptNewHostKeys bool   // store the key of a host that is not known yet
 
 	// Prompt asks the user for the passphrase of an encrypted key without

@@ -163,7 +163,6 @@ func unusedFields(entries []hostfiles.Host) []error {
 			name string
 			set  bool
 		}{
-			{"jump=", h.Jump != ""},
 			{"gpus=", h.GPUs != nil},
 			{"iface=", h.Iface != ""},
 			{"rack=", h.Rack != ""},

@@ -49,7 +49,8 @@ func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
 	for _, h := range hosts {
 		if !job.isLocal(h) {
 			r.dialer, err = remote.NewDialer(remote.SSH{
-				Port: job.SSH.Port, Key: job.SSH.Key, Config: job.SSH.Config,
+				Port: job.SSH.Port, Key: job.SSH.Key, Jump: job.SSH.Jump,
+				Config: job.SSH.Config, Agent: job.SSH.Agent,
 				AcceptNewHostKeys: job.SSH.AcceptNewHostKeys,
 				Prompt:            job.SSH.Prompt,
 				Log:               r.log,
@@ -114,6 +115,11 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 	})
 	defer slow.Stop()
 	wg.Wait()
+	if r.dialer != nil {
+		for _, text := range r.dialer.Warnings() {
+			event(Event{Kind: Warning, Rank: -1, Message: text})
+		}
+	}
 	switch {
 	case failed > spares:
 		var all []error
@@ -197,7 +203,6 @@ func (r *reacher) connect(ctx context.Context, h *host, limit *startLimit) error
 	if err != nil {
 		return err
 	}
-	h.reached, h.source = c.RemoteAddr().Addr(), c.LocalAddr().Addr()
 	stream, err := c.StartAgent(ctx, r.program, remote.Start{
 		Args: []string{"agent", "--job", r.id}, Stderr: h.stderr, Log: r.log,
 		Uploading: func() func() { limit.pause(); return limit.resume },
@@ -206,6 +211,7 @@ func (r *reacher) connect(ctx context.Context, h *host, limit *startLimit) error
 		return err
 	}
 	h.stream = stream
+	h.reached, h.source = c.RemoteAddr().Addr(), c.LocalAddr().Addr()
 	return nil
 }
 

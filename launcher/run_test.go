@@ -106,7 +106,7 @@ func TestJobsThatCannotBe(t *testing.T) {
 		"a signal before the start":     {&Job{Apps: []App{{Args: []string{"true"}}}, Limits: Limits{Run: 1, Early: EarlySignal{syscall.SIGUSR1, 2}}}, "--timeout"},
 		"to go on and to start anew":    {&Job{Apps: []App{{Args: []string{"true"}}}, Continue: true, Restarts: 1}, "--on-failure continue"},
 		"no host but spares":            {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: two, Spares: 1}, "--spares"},
-		"a jump host":                   {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: []hostfiles.Host{{Name: "a", Jump: "b", Pos: hostfiles.Pos{File: "hosts", Line: 3, Column: 5}}}}, "hosts:3:5: jump="},
+		"what is not acted on":          {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: []hostfiles.Host{{Name: "a", Rack: "b", Pos: hostfiles.Pos{File: "hosts", Line: 3, Column: 5}}}}, "hosts:3:5: rack="},
 		"an address that is no one":     {&Job{Apps: []App{{Args: []string{"true"}}}, Hosts: []hostfiles.Host{{Name: "a", Addr: "b"}}}, "addr="},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,6 +84,7 @@ func (c *command) hostHints(e *launcher.HostError) []string {
 	}
 	flag("-l", entry.User)
 	flag("-i", cmp.Or(entry.Key, c.job.SSH.Key))
+	flag("-J", cmp.Or(entry.Jump, c.job.SSH.Jump))
 	flag("-F", c.job.SSH.Config)
 	return []string{strings.Join(append(login, quoted(entry.Name), "true"), " ")}
 }

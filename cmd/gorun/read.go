@@ -148,6 +148,17 @@ func path(to *string, example string) func(string) error {
 	}
 }
 
+// word reads a word that does not look like a flag.
+func word(to *string, want, example string) func(string) error {
+	return func(s string) error {
+		if s == "" || s[0] == '-' {
+			return &valueError{want, example}
+		}
+		*to = s
+		return nil
+	}
+}
+
 // variableName reports whether s can name an environment variable. Patterns
 // may also have the signs of path.Match.
 func variableName(s string, pattern bool) bool {

@@ -32,8 +32,6 @@ var reserved = []string{
 	"show-ranks LIST",
 	"launcher ssh|slurm|local",
 	"rsh CMD",
-	"J HOST",
-	"identity-agent SOCKET",
 	"iface NAME|CIDR",
 	"ports A-B",
 	"master-port PORT",

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +37,9 @@ func (c *Conn) StartAgent(ctx context.Context, p *Program, start Start) (Stream,
 	if err != nil {
 		c.Close()
 		return nil, err
+	}
+	if b, ok := s.(*booted); ok && !c.remote.IsValid() {
+		c.remote = b.server
 	}
 	return s, nil
 }
@@ -80,7 +85,7 @@ func (p *Program) Start(ctx context.Context, host string, start Start, run func(
 		b.stream.Wait()
 		return fail(err)
 	}
-	return &booted{Stream: b.stream, early: b.pending}, nil
+	return &booted{Stream: b.stream, early: b.pending, server: b.server}, nil
 }
 
 // boot is one run of the boot script, seen from here.
@@ -92,6 +97,7 @@ type boot struct {
 	log        *slog.Logger
 
 	stream  Stream
+	server  netip.AddrPort // where the host says that it was reached; zero: unknown
 	scanner *scanner
 	pending []byte // read and not yet looked at
 	stderr  *agentStderr
@@ -116,6 +122,7 @@ func (b *boot) talk(ctx context.Context, script string) error {
 		word, rest, _ := strings.Cut(text, " ")
 		switch word {
 		case "start":
+			b.server = serverAddress(rest)
 			return nil
 		case "system":
 			err = b.answerSystem(rest)
@@ -132,6 +139,21 @@ func (b *boot) talk(ctx context.Context, script string) error {
 			return err
 		}
 	}
+}
+
+// serverAddress returns the server's end of what sshd writes into
+// SSH_CONNECTION: client address, client port, server address, server port.
+func serverAddress(connection string) netip.AddrPort {
+	fields := strings.Fields(connection)
+	if len(fields) != 4 {
+		return netip.AddrPort{}
+	}
+	addr, err := netip.ParseAddr(fields[2])
+	port, portErr := strconv.ParseUint(fields[3], 10, 16)
+	if err != nil || portErr != nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(addr.Unmap(), uint16(port))
 }
 
 // message returns the script's next message.
@@ -252,7 +274,8 @@ func (u *unfailing) Write(p []byte) (int, error) {
 // script's last message.
 type booted struct {
 	Stream
-	early []byte
+	early  []byte
+	server netip.AddrPort
 }
 
 func (s *booted) Read(p []byte) (int, error) {

@@ -13,7 +13,7 @@
 #	need gzip|plain ID  ->  SIZE and its bytes  the program, as it is stored
 #	                    ->  again               look again: it came to folder ID
 #	fail REASON
-#	start                                       what follows is the program's
+#	start SSH_CONNECTION                        what follows is the program's
 #
 # Nothing is sent to us ahead of its question, so head may read more than it
 # returns.
@@ -50,7 +50,7 @@ safe() {
 look() {
 	[ -x "$1/$name" ] && safe "$1" && [ "$stored" -eq "$n" ] || return
 	echo "$m start" >&2
-	echo "$m start"
+	echo "$m start $SSH_CONNECTION"
 	PATH=$path
 	agent "$1/$name"
 }

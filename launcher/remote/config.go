@@ -22,6 +22,7 @@ import (
 type directive struct {
 	keyword  string
 	args     []string
+	raw      string        // all that follows the keyword, as written
 	pos      string        // "file:line"
 	included [][]directive // of an include, by file
 }
@@ -140,7 +141,7 @@ var readKeywords = []string{
 	"host", "match", "include",
 	"addressfamily", "bindaddress", "certificatefile", "connecttimeout", "globalknownhostsfile", "hashknownhosts",
 	"hostkeyalias", "hostname", "identitiesonly", "identityagent", "identityfile", "port", "proxycommand",
-	"proxyjump", "stricthostkeychecking", "user", "userknownhostsfile",
+	"proxyjump", "proxyusefdpass", "stricthostkeychecking", "user", "userknownhostsfile",
 }
 
 // parseConfig reads the lines of the file called name. Unknown keywords are
@@ -163,8 +164,12 @@ func parseConfig(name string, text []byte) ([]directive, error) {
 		d.keyword = strings.ToLower(line[:end])
 		rest := strings.TrimLeftFunc(line[end:], isConfigSpace)
 		rest = strings.TrimLeftFunc(strings.TrimPrefix(rest, "="), isConfigSpace)
+		d.raw = rest
 		var err error
-		if d.args, err = splitArgs(rest); err != nil {
+		if d.args, err = splitArgs(rest); err != nil && d.keyword == "proxycommand" {
+			d.args, err = []string{rest}, nil // its quotes are the shell's
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", d.pos, line[:end], err)
 		}
 		if len(d.args) == 0 {

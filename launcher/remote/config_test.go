@@ -56,12 +56,12 @@ func TestResolve(t *testing.T) {
 		}},
 		{"flags before configuration", "Port 2200\nIdentityFile /c\n", SSH{Port: 2400, Key: "/f"}, hostfiles.Host{Name: "n1"}, func(t *testing.T, s *settings, _ string) {
 			require.Equal(t, 2400, s.Port)
-			require.Equal(t, []keyFile{{"/f", true}, {"/c", true}}, s.Keys)
+			require.Equal(t, []keyFile{{"/f", true, true}, {"/c", true, false}}, s.Keys)
 		}},
 		{"the host's own before flags", "Port 2200\nUser carl\n", SSH{Port: 2400, Key: "/f"}, hostfiles.Host{Name: "n1", Port: 2500, User: "eve", Key: "~/h"}, func(t *testing.T, s *settings, home string) {
 			require.Equal(t, 2500, s.Port)
 			require.Equal(t, "eve", s.User)
-			require.Equal(t, []keyFile{{home + "/h", true}, {"/f", true}}, s.Keys)
+			require.Equal(t, []keyFile{{home + "/h", true, true}, {"/f", true, true}}, s.Keys)
 		}},
 		{"equals signs, quotes, comments, CRLF", weird, SSH{}, hostfiles.Host{Name: "n1"}, func(t *testing.T, s *settings, _ string) {
 			require.Equal(t, "10.0.0.1", s.HostName)
@@ -143,10 +143,6 @@ func TestResolveRefuses(t *testing.T) {
 		want         string
 	}{
 		{"no name", "", SSH{}, hostfiles.Host{}, "expected a host name"},
-		{"jump= of the host", "", SSH{}, hostfiles.Host{Name: "n1", Jump: "b"}, "jump=b"},
-		{"-J", "", SSH{Jump: "b"}, hostfiles.Host{Name: "n1"}, "-J b"},
-		{"ProxyJump", "Port 1\nProxyJump bastion\n", SSH{}, hostfiles.Host{Name: "n1"}, "config:2: ProxyJump bastion is not supported"},
-		{"ProxyCommand", "Host n1\nProxyCommand nc -X 5 %h %p\n", SSH{}, hostfiles.Host{Name: "n1"}, "config:2: ProxyCommand nc -X 5 %h %p is not supported"},
 		{"port", "Port many\n", SSH{}, hostfiles.Host{Name: "n1"}, `config:1: Port: expected 1 to 65535, found "many"`},
 		{"family", "AddressFamily ipx\n", SSH{}, hostfiles.Host{Name: "n1"}, `found "ipx"`},
 		{"timeout", "ConnectTimeout soon\n", SSH{}, hostfiles.Host{Name: "n1"}, `found "soon"`},

@@ -15,12 +15,35 @@ import (
 // Conn is a login on a host. It carries one command.
 type Conn struct {
 	host   string
+	raw    net.Conn // under client
 	client *ssh.Client
 	log    *slog.Logger
+
+	local, remote netip.AddrPort
+
+	ended   chan struct{}  // closed when the connection has ended
+	running sync.WaitGroup // what uses client in the background
+	left    func()         // called once when nothing uses the connection's way any more
 }
 
-func newConn(host string, client *ssh.Client, log *slog.Logger) *Conn {
-	return &Conn{host: host, client: client, log: log}
+func newConn(host string, raw net.Conn, client *ssh.Client, log *slog.Logger, left func()) *Conn {
+	c := &Conn{host: host, raw: raw, client: client, log: log, ended: make(chan struct{}), left: sync.OnceFunc(left)}
+	c.local, c.remote = addrPort(raw.LocalAddr()), addrPort(raw.RemoteAddr())
+	c.running.Go(func() {
+		client.Wait()
+		close(c.ended)
+	})
+	return c
+}
+
+// isEnded says whether the connection has ended.
+func (c *Conn) isEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // Host returns the host's name as written in the host list.
@@ -28,9 +51,11 @@ func (c *Conn) Host() string { return c.host }
 
 // LocalAddr and RemoteAddr return the ends of the TCP connection: the address
 // of this host on the way to that one, and the address at which it was
-// reached.
-func (c *Conn) LocalAddr() netip.AddrPort  { return addrPort(c.client.LocalAddr()) }
-func (c *Conn) RemoteAddr() netip.AddrPort { return addrPort(c.client.RemoteAddr()) }
+// reached. Where something else made the connection, such as a jump host, the
+// first is zero, and so is the second until StartAgent has returned: then it is
+// the address at which the host says that it was reached.
+func (c *Conn) LocalAddr() netip.AddrPort  { return c.local }
+func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
 
 func addrPort(a net.Addr) netip.AddrPort {
 	tcp, ok := a.(*net.TCPAddr)
@@ -46,7 +71,8 @@ func addrPort(a net.Addr) netip.AddrPort {
 // the kernel sends. It may be repeated.
 func (c *Conn) Close() error {
 	err := c.client.Close()
-	c.client.Wait()
+	c.running.Wait()
+	c.left()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}

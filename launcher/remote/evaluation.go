@@ -11,12 +11,14 @@ type evaluation struct {
 	host, user string // as written; user: known before the files are read, or ""
 	local      localUser
 	values     map[string][]value
-	err        error // the first condition that cannot be evaluated and governs something we read
+	proxy      string // which of ProxyJump and ProxyCommand came first, and so counts; "": none
+	err        error  // the first condition that cannot be evaluated and governs something we read
 }
 
 // value is one occurrence of a keyword.
 type value struct {
 	args []string
+	raw  string
 	pos  string
 }
 
@@ -52,8 +54,16 @@ func (e *evaluation) walk(file []directive, outer bool) {
 				e.walk(included, true)
 			}
 		case slices.Contains(readKeywords, d.keyword):
-			e.values[d.keyword] = append(e.values[d.keyword], value{args: d.args, pos: d.pos})
+			e.add(d)
 		}
+	}
+}
+
+// add notes a directive that holds.
+func (e *evaluation) add(d directive) {
+	e.values[d.keyword] = append(e.values[d.keyword], value{d.args, d.raw, d.pos})
+	if e.proxy == "" && (d.keyword == "proxyjump" || d.keyword == "proxycommand") {
+		e.proxy = d.keyword
 	}
 }
 
@@ -134,6 +144,14 @@ func (e *evaluation) first(keyword string) string {
 func (e *evaluation) pos(keyword string) string {
 	if v := e.values[keyword]; len(v) > 0 {
 		return v[0].pos
+	}
+	return ""
+}
+
+// raw returns the first value of a keyword as it is written, or "".
+func (e *evaluation) raw(keyword string) string {
+	if v := e.values[keyword]; len(v) > 0 {
+		return v[0].raw
 	}
 	return ""
 }

@@ -112,6 +112,12 @@ func (h *handshake) cannotSign(key ssh.PublicKey, err error) {
 	}
 }
 
+// proxy returns the command that the connection goes through, or nil.
+func (h *handshake) proxy() *proxyConn {
+	c, _ := h.opening.Conn.(*proxyConn)
+	return c
+}
+
 // failure says how the handshake failed, given what ended it.
 func (h *handshake) failure(early context.Context, err error) *failure {
 	h.mu.Lock()
@@ -136,6 +142,8 @@ func (h *handshake) failure(early context.Context, err error) *failure {
 	case h.auth != nil:
 		h.auth.Err = err
 		f.err = h.auth
+	case isDropped(err) && h.proxy() != nil && said == "":
+		return h.proxy().failure()
 	case isDropped(err):
 		f.worth = droppedFor
 		f.err = fmt.Errorf("%s hung up before authentication: %w", server, err)

@@ -198,6 +198,9 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 		}
 		if err != nil {
 			trouble = append(trouble, fmt.Sprintf("agent %s: %v", s.Agent, err))
+			if d.conf.Agent != "" {
+				d.warn(fmt.Sprintf("the signing agent %s is not used: %v", s.Agent, err))
+			}
 		}
 	}
 	var certs []*ssh.Certificate
@@ -222,6 +225,9 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 		if err != nil {
 			if file.explicit || !errors.Is(err, os.ErrNotExist) {
 				trouble = append(trouble, err.Error())
+			}
+			if file.asked {
+				d.warn(fmt.Sprintf("the key %s is not used: %v", file.path, err))
 			}
 			return
 		}

@@ -32,6 +32,10 @@ type Local struct {
 // it. The caller must Close the process and Wait for it; Close ends its
 // standard input and kills nothing.
 func StartLocal(command []string, stderr io.Writer) (*Local, error) {
+	return startProcess(command, stderr, &syscall.SysProcAttr{Setsid: true})
+}
+
+func startProcess(command []string, stderr io.Writer, attr *syscall.SysProcAttr) (*Local, error) {
 	if len(command) == 0 {
 		return nil, errors.New("no command to start")
 	}
@@ -53,7 +57,7 @@ func StartLocal(command []string, stderr io.Writer) (*Local, error) {
 		Stdin:       childIn,
 		Stdout:      childOut,
 		Stderr:      stderr,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		SysProcAttr: attr,
 		WaitDelay:   stderrGrace,
 	}
 	err = cmd.Start()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -60,20 +59,39 @@ type failure struct {
 
 // login runs attempts until one succeeds or another is of no use.
 func (d *Dialer) login(ctx context.Context, s *settings) (*Conn, error) {
-	start := time.Now()
+	var start time.Time // of the first attempt that was this host's own
+	var last *failure
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		conn, failed := d.attempt(ctx, s)
+		// Before the token: those who wait for a jump host must not keep the
+		// tokens from it.
+		jump, err := d.through(ctx, s)
+		if err != nil {
+			return nil, &Error{Host: s.Name, Step: StepDial, Err: err}
+		}
+		if start.IsZero() {
+			start = time.Now()
+		}
+		conn, failed := d.attempt(ctx, s, jump)
 		if failed == nil {
 			return conn, nil
 		}
+		if jump != nil {
+			if jump.conn.isEnded() {
+				d.forget(s, jump)
+			}
+			d.leave(jump)
+		}
 		if ctx.Err() == nil && time.Since(start) < failed.worth {
 			d.log.Info("login is tried again", "host", s.Name, "step", failed.step, "error", failed.err)
-			wait(ctx, pause/2+rand.N(pause/2))
-			if ctx.Err() == nil {
+			if wait(ctx, pause/2+rand.N(pause/2)); ctx.Err() == nil {
+				last = failed
 				continue
 			}
 		}
 		if ctx.Err() != nil {
+			if last != nil {
+				failed = last // says more than that the time was over
+			}
 			failed.err = fmt.Errorf("%w (%w)", failed.err, context.Cause(ctx))
 		}
 		return nil, &Error{Host: s.Name, Step: failed.step, Err: failed.err}
@@ -107,8 +125,9 @@ func (d *Dialer) token(ctx context.Context) (release func(), err error) {
 	}, nil
 }
 
-// attempt connects and logs in once.
-func (d *Dialer) attempt(ctx context.Context, s *settings) (*Conn, *failure) {
+// attempt connects and logs in once, through jump if that is not nil. The Conn
+// leaves jump when it is closed.
+func (d *Dialer) attempt(ctx context.Context, s *settings, jump *jumpHost) (*Conn, *failure) {
 	release, err := d.token(ctx)
 	if err != nil {
 		return nil, &failure{step: StepDial, err: err}
@@ -123,10 +142,9 @@ func (d *Dialer) attempt(ctx context.Context, s *settings) (*Conn, *failure) {
 	}
 	defer reached()
 
-	address := net.JoinHostPort(s.HostName, strconv.Itoa(s.Port))
-	raw, err := s.connect(early, address)
+	raw, err := d.connect(early, s, jump)
 	if err != nil {
-		return nil, dialFailure(early, address, err)
+		return nil, dialFailure(early, s.address(), err)
 	}
 	stop := context.AfterFunc(early, func() { raw.Close() })
 	defer func() { stop() }()
@@ -139,7 +157,7 @@ func (d *Dialer) attempt(ctx context.Context, s *settings) (*Conn, *failure) {
 			stop = context.AfterFunc(ctx, func() { raw.Close() })
 		},
 	}
-	client, err := h.run(address)
+	client, err := h.run(s.address())
 	if err == nil && !stop() {
 		client.Close()
 		err = net.ErrClosed
@@ -148,10 +166,26 @@ func (d *Dialer) attempt(ctx context.Context, s *settings) (*Conn, *failure) {
 		raw.Close()
 		return nil, h.failure(early, err)
 	}
-	return newConn(s.Name, client, d.log), nil
+	return newConn(s.Name, raw, client, d.log, func() {
+		if jump != nil {
+			d.leave(jump)
+		}
+	}), nil
 }
 
-func (s *settings) connect(ctx context.Context, address string) (net.Conn, error) {
+// connect makes the connection to log in over.
+func (d *Dialer) connect(ctx context.Context, s *settings, jump *jumpHost) (net.Conn, error) {
+	switch {
+	case jump != nil:
+		return jump.dial(ctx, s.address())
+	case s.ProxyCommand != "":
+		return s.startProxyCommand()
+	}
+	return s.dialTCP(ctx)
+}
+
+// dialTCP connects directly.
+func (s *settings) dialTCP(ctx context.Context) (net.Conn, error) {
 	dialer := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEach, Count: keepAliveCount,
@@ -167,13 +201,16 @@ func (s *settings) connect(ctx context.Context, address string) (net.Conn, error
 		}
 		dialer.LocalAddr = local
 	}
-	return dialer.DialContext(ctx, s.Network, address)
+	return dialer.DialContext(ctx, s.Network, s.address())
 }
 
 func dialFailure(ctx context.Context, address string, err error) *failure {
 	f := &failure{step: StepDial, err: err}
 	dns, isDNS := errors.AsType[*net.DNSError](err)
+	jump, isJump := errors.AsType[*jumpError](err)
 	switch {
+	case isJump:
+		f.worth = jump.worth()
 	case isDNS && (dns.IsNotFound || dns.IsTemporary || dns.IsTimeout):
 		f.worth = unresolvedFor
 	case ctx.Err() != nil:

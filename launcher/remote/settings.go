@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +22,8 @@ type settings struct {
 
 	Network        string        // for net.Dialer: tcp, tcp4, tcp6
 	BindAddress    string        // "": any
+	Jump           *settings     // the host to go through; nil: none
+	ProxyCommand   string        // the command to go through, for a shell; "": none
 	ConnectTimeout time.Duration // for connecting and key exchange; 0: none
 
 	Keys           []keyFile
@@ -37,37 +41,42 @@ type settings struct {
 // keyFile is a private key to try.
 type keyFile struct {
 	path     string
-	explicit bool // asked for, not one of OpenSSH's defaults
+	explicit bool // not one of OpenSSH's defaults
+	asked    bool // by -i or key=
 }
 
 // defaultKeys are the files tried where none is configured, in OpenSSH's
 // order.
 var defaultKeys = []string{"id_rsa", "id_ecdsa", "id_ed25519"}
 
-// resolve finds out how to log in to h.
+// resolve finds out how to log in to h, and to the hosts on the way. Port and
+// key of the flags are the job's hosts' only: a jump host has its own.
 func (d *Dialer) resolve(h hostfiles.Host) (*settings, error) {
-	switch {
-	case h.Name == "":
-		return nil, fmt.Errorf("expected a host name, found none")
-	case h.Jump != "":
-		return nil, fmt.Errorf("jump=%s: logging in through a jump host is not supported", h.Jump)
-	case d.conf.Jump != "" && !strings.EqualFold(d.conf.Jump, "none"):
-		return nil, fmt.Errorf("-J %s: logging in through a jump host is not supported", d.conf.Jump)
+	return d.settle(request{
+		name: h.Name, user: h.User,
+		port: cmp.Or(h.Port, d.conf.Port),
+		keys: []string{h.Key, d.conf.Key},
+		jump: cmp.Or(h.Jump, d.conf.Jump),
+	}, nil)
+}
+
+// settle is resolve for a host on the way to others, the target first.
+func (d *Dialer) settle(r request, behind []*settings) (*settings, error) {
+	if r.name == "" {
+		return nil, errors.New("expected a host name, found none")
 	}
-	e, err := evaluate(d.files, h.Name, h.User, d.local)
+	e, err := evaluate(d.files, r.name, r.user, d.local)
 	if err != nil {
 		return nil, err
 	}
-	for _, keyword := range []string{"ProxyJump", "ProxyCommand"} {
-		key := strings.ToLower(keyword)
-		if v := e.first(key); v != "" && !strings.EqualFold(v, "none") {
-			return nil, fmt.Errorf("%s: %s %s is not supported; only hosts that are reached directly can be used",
-				e.pos(key), keyword, strings.Join(e.list(key), " "))
-		}
+	s := &settings{Name: r.name, User: e.userName(), HostKeyAlias: e.first("hostkeyalias")}
+	if err := s.setAddress(e, r.port); err != nil {
+		return nil, err
 	}
-
-	s := &settings{Name: h.Name, User: e.userName(), HostKeyAlias: e.first("hostkeyalias")}
-	if err := s.setAddress(e, h.Port, d.conf.Port); err != nil {
+	if err := refuseLoop(s, behind); err != nil {
+		return nil, err
+	}
+	if err := d.setProxy(s, e, r, behind); err != nil {
 		return nil, err
 	}
 	t := s.tokens(d.local)
@@ -79,7 +88,7 @@ func (d *Dialer) resolve(h hostfiles.Host) (*settings, error) {
 		return nil, err
 	}
 	s.IdentitiesOnly = isYes(e.first("identitiesonly"))
-	if s.Keys, err = keyFiles(e, t, d.local, h.Key, d.conf.Key); err != nil {
+	if s.Keys, err = keyFiles(e, t, d.local, r.keys); err != nil {
 		return nil, err
 	}
 	for _, path := range e.each("certificatefile") {
@@ -95,14 +104,12 @@ func (d *Dialer) resolve(h hostfiles.Host) (*settings, error) {
 }
 
 // setAddress fills in where to connect and how.
-func (s *settings) setAddress(e *evaluation, hostPort, flagPort int) error {
+func (s *settings) setAddress(e *evaluation, port int) error {
 	s.HostName = e.hostName()
 	s.Port = 22
 	switch {
-	case hostPort != 0:
-		s.Port = hostPort
-	case flagPort != 0:
-		s.Port = flagPort
+	case port != 0:
+		s.Port = port
 	case e.first("port") != "":
 		n, err := strconv.Atoi(e.first("port"))
 		if err != nil || n < 1 || n > 65535 {
@@ -184,13 +191,13 @@ func knownHostsFiles(e *evaluation, t tokens, u localUser) (files []string, add 
 	return files, add, nil
 }
 
-// keyFiles returns the keys to try: the host's own, the flag's, the configured
-// ones, or else the defaults.
-func keyFiles(e *evaluation, t tokens, u localUser, hostKey, flagKey string) ([]keyFile, error) {
+// keyFiles returns the keys to try: those asked for, the configured ones, or
+// else the defaults.
+func keyFiles(e *evaluation, t tokens, u localUser, asked []string) ([]keyFile, error) {
 	var keys []keyFile
-	for _, path := range []string{hostKey, flagKey} {
+	for _, path := range asked {
 		if path != "" {
-			keys = append(keys, keyFile{path: u.expandHome(path), explicit: true})
+			keys = append(keys, keyFile{path: u.expandHome(path), explicit: true, asked: true})
 		}
 	}
 	configured := e.each("identityfile")

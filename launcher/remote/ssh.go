@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gorun/gorun/hostfiles"
@@ -16,9 +19,9 @@ import (
 // entry (user=, port=, key=, jump=), the fields of SSH, ssh_config, OpenSSH's
 // defaults.
 type SSH struct {
-	Port   int    // ssh's -p; 0: as configured, else 22
-	Key    string // ssh's -i: a private key tried before the configured ones
-	Jump   string // ssh's -J; refused, see Dialer.Dial
+	Port   int    // ssh's -p, which jump hosts ignore; 0: as configured, else 22
+	Key    string // ssh's -i, which jump hosts ignore: a private key tried before the configured ones
+	Jump   string // ssh's -J: "a,b" goes through a, then b, to every host; "none": directly, whatever ssh_config says
 	Config string // ssh's -F: read instead of the user's and the system's files; "none": no file
 	Agent  string // the signing agent's socket; "": as configured, else $SSH_AUTH_SOCK; "none": no agent
 
@@ -49,6 +52,11 @@ type Dialer struct {
 	known  map[string]*hostKeys // by the names of the known_hosts files
 	keys   map[string]*identity // by path
 	agents map[string]*signingAgent
+	jumps  map[string]*jumpHost // by way
+	warned []string             // in order, each once
+	told   int                  // of warned, returned by Warnings
+
+	jumping sync.WaitGroup // logins on jump hosts
 }
 
 // maxLogins bounds the logins in flight. More are no faster, the server's side
@@ -66,6 +74,7 @@ func NewDialer(conf SSH) (*Dialer, error) {
 		known:  map[string]*hostKeys{},
 		keys:   map[string]*identity{},
 		agents: map[string]*signingAgent{},
+		jumps:  map[string]*jumpHost{},
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -73,6 +82,11 @@ func NewDialer(conf SSH) (*Dialer, error) {
 	}
 	if conf.Port < 0 || conf.Port > 65535 {
 		return nil, fmt.Errorf("ssh port: expected 1 to 65535, found %d", conf.Port)
+	}
+	for hop := range strings.SplitSeq(conf.Jump, ",") {
+		if _, err := parseJump(hop); conf.Jump != "" && err != nil {
+			return nil, fmt.Errorf("-J %s: %w", conf.Jump, err)
+		}
 	}
 	var err error
 	if d.local, err = currentUser(); err != nil {
@@ -82,8 +96,38 @@ func NewDialer(conf SSH) (*Dialer, error) {
 	return d, err
 }
 
-// Close ends the connections to signing agents.
+// warn notes what the user should know though it may not have hindered a login.
+func (d *Dialer) warn(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.Contains(d.warned, text) {
+		d.warned = append(d.warned, text)
+	}
+}
+
+// Warnings returns what is new since it was called last: what was asked for by
+// the fields of SSH or a host's entry and could not be done, though hosts may
+// have let the user in all the same.
+func (d *Dialer) Warnings() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fresh := d.warned[d.told:]
+	d.told = len(d.warned)
+	return fresh
+}
+
+// Close ends the connections to signing agents, and those to jump hosts that
+// nothing goes through.
 func (d *Dialer) Close() error {
+	d.mu.Lock()
+	jumps := slices.Collect(maps.Values(d.jumps))
+	clear(d.jumps)
+	d.mu.Unlock()
+	for _, j := range jumps {
+		d.leave(j)
+	}
+	d.jumping.Wait()
+
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range d.agents {
@@ -99,8 +143,9 @@ func (d *Dialer) Close() error {
 // StepLogin. At most 32 Dials of a Dialer log in at the same time, not
 // counting those that have waited for their server for some seconds.
 //
-// Jump hosts and proxy commands are refused, whether h, d or ssh_config asks
-// for them.
+// A jump host, of whichever of h, d and ssh_config, is logged in to as ssh_config
+// says of it, once for all hosts behind it. A ProxyCommand is run by the user's
+// shell and ends with the connection.
 func (d *Dialer) Dial(ctx context.Context, h hostfiles.Host) (*Conn, error) {
 	s, err := d.resolve(h)
 	if err != nil {

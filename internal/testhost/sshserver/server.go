@@ -42,13 +42,14 @@ type Config struct {
 
 // Faults are what a server does wrong. The zero Faults is nothing.
 type Faults struct {
-	Silent      bool          // take connections and send nothing
-	MaxStartups int           // drop connections while so many have not authenticated; 0: never
-	Drop        int           // drop so many connections, then no more
-	LoginDelay  time.Duration // before a login is let in or rejected
-	RejectKeys  bool          // let nobody in
-	RefuseExec  bool          // run no commands
-	CloseAfter  int64         // cut the connection after so many bytes of standard output; 0: never
+	Silent        bool          // take connections and send nothing
+	MaxStartups   int           // drop connections while so many have not authenticated; 0: never
+	Drop          int           // drop so many connections, then no more
+	LoginDelay    time.Duration // before a login is let in or rejected
+	RejectKeys    bool          // let nobody in
+	RefuseExec    bool          // run no commands
+	RefuseForward bool          // make no connections for clients
+	CloseAfter    int64         // cut the connection after so many bytes of standard output; 0: never
 }
 
 // Server is a running server.
@@ -61,15 +62,16 @@ type Server struct {
 	listener net.Listener
 	sshConf  *ssh.ServerConfig
 
-	mu      sync.Mutex
-	faults  Faults
-	closed  bool
-	conns   map[net.Conn]bool
-	waiting int // connections that have not authenticated
-	logins  int
-	total   int          // connections that were taken
-	pids    map[int]bool // of commands, which lead process groups
-	serving sync.WaitGroup
+	mu       sync.Mutex
+	faults   Faults
+	closed   bool
+	conns    map[net.Conn]bool
+	waiting  int // connections that have not authenticated
+	logins   int
+	forwards int          // connections made for clients
+	total    int          // connections that were taken
+	pids     map[int]bool // of commands, which lead process groups
+	serving  sync.WaitGroup
 }
 
 // Host is what a client must know to log in.

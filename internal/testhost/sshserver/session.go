@@ -60,8 +60,13 @@ func (s *Server) serve(c net.Conn) {
 	defer conn.Close()
 	sessions.Go(func() { ssh.DiscardRequests(requests) })
 	for ch := range channels {
-		if ch.ChannelType() != "session" {
-			ch.Reject(ssh.UnknownChannelType, "only sessions")
+		switch ch.ChannelType() {
+		case "session":
+		case "direct-tcpip":
+			sessions.Go(func() { s.forward(ch) })
+			continue
+		default:
+			ch.Reject(ssh.UnknownChannelType, "only sessions and direct-tcpip")
 			continue
 		}
 		channel, requests, err := ch.Accept()
