@@ -141,7 +141,7 @@ func (p *printer) abandon() {
 // drop gives back the credit and the memory of output that is not printed.
 func (i printItem) drop() {
 	if i.output != nil {
-		i.from.conn.Send(&wire.Credit{Bytes: int64(len(i.output.Data))})
+		i.from.conn.Send(&wire.Credit{Bytes: i.output.Cost()})
 		i.output.Release()
 	}
 }
@@ -188,7 +188,7 @@ func (p *printer) print(item printItem) {
 	p.write(p.merger.Add(time.Now(), stdio.Chunk{
 		Rank: o.Rank, Stream: mergerStream(o.Stream), Time: o.Time, Data: o.Data,
 	}))
-	p.owed[item.from] += int64(len(o.Data))
+	p.owed[item.from] += o.Cost()
 	if p.owed[item.from] >= p.window/4 {
 		p.pay(item.from)
 	}

@@ -238,10 +238,19 @@ func readOutput(r io.Reader, n int) (*Output, error) {
 	if n < outputHeader || n > outputHeader+MaxData {
 		return nil, fmt.Errorf("wire: Output of %d bytes, expected %d to %d", n, outputHeader, outputHeader+MaxData)
 	}
-	c := NewChunk()
-	p := c.buf[frameHeader : frameHeader+n]
+	// A chunk for a few bytes would hold many times what its credit says.
+	var c *Chunk
+	var p []byte
+	if n > MaxData/2 {
+		c = NewChunk()
+		p = c.buf[frameHeader : frameHeader+n]
+	} else {
+		p = make([]byte, n)
+	}
 	if _, err := io.ReadFull(r, p); err != nil {
-		c.Release()
+		if c != nil {
+			c.Release()
+		}
 		return nil, err
 	}
 	return &Output{

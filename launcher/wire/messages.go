@@ -76,7 +76,7 @@ type Start struct {
 	HNP     string   // OMPI_MCA_orte_hnp_uri, by which JAX knows Open MPI; "": none
 	Timeout int64    // silence in nanoseconds after which either side gives the other up; 0: never
 	Grace   int64    // nanoseconds between TERM and KILL if the launcher is lost
-	Window  int64    // bytes of output that may be sent before the first Credit
+	Window  int64    // of output that may be sent before the first Credit, by Output.Cost
 }
 
 // Begin follows Start: which of the hosts the agent's is. Its ranks start now.
@@ -186,7 +186,7 @@ type Done struct{ Left []int }
 // Notice is a sentence for the user.
 type Notice struct{ Text string }
 
-// Credit allows the agent to send so many more bytes of output.
+// Credit gives the agent back what output has cost, see Output.Cost.
 type Credit struct{ Bytes int64 }
 
 // Report tells of an event that the launcher decided: see rendezvous.Event.

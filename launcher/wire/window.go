@@ -5,6 +5,14 @@ import (
 	"sync"
 )
 
+// frameCost is what a frame of output counts beside its data: about the memory
+// that its receiver needs to hold it. Without it a rank that writes a few bytes
+// at a time would fill, within its credit, a hundred times that in memory.
+const frameCost = 256
+
+// Cost is the credit that o takes.
+func (o *Output) Cost() int64 { return frameCost + int64(len(o.Data)) }
+
 // Window is credit in bytes: who sends takes from it, who receives gives it
 // back. The zero Window is empty.
 type Window struct {
@@ -24,14 +32,14 @@ func (w *Window) Give(n int64) {
 	}
 }
 
-// Take blocks until there is credit, takes at most n bytes of it, and returns
-// how many.
+// Take blocks until there is credit for an Output with some data, takes it for
+// at most n bytes, n > 0, and returns for how many.
 func (w *Window) Take(ctx context.Context, n int) (int, error) {
 	for {
 		w.mu.Lock()
-		if w.bytes > 0 {
-			got := int(min(int64(n), w.bytes))
-			w.bytes -= int64(got)
+		if w.bytes > frameCost {
+			got := int(min(int64(n), w.bytes-frameCost))
+			w.bytes -= frameCost + int64(got)
 			w.mu.Unlock()
 			return got, nil
 		}

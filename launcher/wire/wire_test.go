@@ -217,7 +217,7 @@ func TestAMessageOverTheLimitIsNotSent(t *testing.T) {
 
 func TestWindowBlocksUntilCreditComes(t *testing.T) {
 	var w Window
-	w.Give(10)
+	w.Give(2*frameCost + 10)
 	n, err := w.Take(t.Context(), 4)
 	require.NoError(t, err)
 	require.Equal(t, 4, n)
@@ -230,7 +230,7 @@ func TestWindowBlocksUntilCreditComes(t *testing.T) {
 		n, _ := w.Take(context.Background(), 100)
 		got <- n
 	}()
-	w.Give(3)
+	w.Give(frameCost + 3)
 	require.Equal(t, 3, <-got)
 
 	ctx, cancel := context.WithCancel(t.Context())
