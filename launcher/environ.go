@@ -103,9 +103,9 @@ func checkEntry(entry string, reserved contract) error {
 	return nil
 }
 
-// selected returns what of the launcher's environment ranks inherit and what
-// is set for all of them, without what their host decides, and warnings about
-// what was named but is not set. e is valid.
+// selected returns what of the launcher's environment ranks inherit, without
+// what their host decides, and warnings about what was named but is not set. e
+// is valid.
 func (e *Env) selected(environ []string, reserved contract) (env, warnings []string) {
 	mode := e.Export
 	if mode == "" {
@@ -138,11 +138,6 @@ func (e *Env) selected(environ []string, reserved contract) (env, warnings []str
 		if !found[i] {
 			warnings = append(warnings, fmt.Sprintf("-x %s: no such variable is set here", pattern))
 		}
-	}
-	for _, entry := range e.Set {
-		prefix := nameOf(entry) + "="
-		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, prefix) })
-		env = append(env, entry)
 	}
 	return env, warnings
 }

@@ -26,6 +26,16 @@ type Job struct {
 	Continue bool // a rank or host that fails does not end the job, whose status is still that of the first failure
 	Restarts int  // after the failure of a rank or host, start all ranks anew so often; then without standard input
 
+	Wrap Wrap
+	// Rlimits are limits of ranks' resources, soft and hard, by setrlimit(2)'s
+	// names in lower case: memlock, nofile, core and stack; -1 is unlimited. A
+	// host that allows less gives what it allows, with a warning.
+	Rlimits map[string]int64
+	// Templates fills {rank}, {local_rank}, {host}, {world_size} and {job} in
+	// Apps' Args, Env and Dir, in Wrap, and in the values of Env's Set, Prepend
+	// and Append. {{ is a brace.
+	Templates bool
+
 	Stage bool     // copy the program to the hosts, by content hash
 	Files []string // copied to the hosts too, into the folder of the staged program
 
@@ -48,6 +58,16 @@ type App struct {
 	Env   []string // "NAME=value", over Job.Env
 	Ranks int      // 0: one per slot; with no hosts, 1; required if there are several programs
 	Dir   string   // working folder, which must exist on every host; "": the launcher's where it exists, else the home
+	// MakeDir makes Dir, and the folders above it, on hosts where it is missing.
+	MakeDir bool
+	Umask   *int // nil: that of a login on the host
+}
+
+// Wrap is a program that starts others, as a debugger or a profiler does: it
+// gets the program's path and arguments behind its own.
+type Wrap struct {
+	Command []string // Command[0] is looked up in the rank's PATH; empty: none
+	Ranks   []int    // nil: all
 }
 
 // Env is what ranks inherit beside the variables that tell them their place.

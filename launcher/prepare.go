@@ -69,6 +69,7 @@ func prepare(job *Job) (*prepared, error) {
 	if err = p.selectEnv(); err != nil {
 		problems = append(problems, err)
 	}
+	problems = append(problems, checkPrograms(job)...)
 	p.policy = job.Placement
 	for _, app := range job.Apps {
 		if len(job.Apps) > 1 {

@@ -101,7 +101,7 @@ func (l *launch) reach(ctx context.Context) (err error) {
 		l.closeHosts()
 		return &PlanError{[]error{err}}
 	}
-	if problems := l.job.Streams.check(l.plan.Size); len(problems) > 0 {
+	if problems := append(l.job.Streams.check(l.plan.Size), l.job.Wrap.check(l.plan.Size)...); len(problems) > 0 {
 		l.closeHosts()
 		return &PlanError{problems}
 	}
@@ -167,7 +167,7 @@ func (l *launch) start() error {
 	addrs := l.addresses()
 	m := wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
-		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Prepend: l.job.Env.Prepend, Append: l.job.Env.Append,
+		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Rlimits: rlimits(l.job.Rlimits),
 		Stdin: l.readers(), PTY: l.job.Streams.PTY, Screen: l.screen.size(), Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
@@ -199,26 +199,6 @@ func (l *launch) start() error {
 		h.conn.Send(&wire.Begin{Node: h.node})
 	}
 	return l.connectInput()
-}
-
-// apps returns the programs as agents are told of them.
-func (l *launch) apps() []wire.App {
-	apps := make([]wire.App, len(l.job.Apps))
-	for i, app := range l.job.Apps {
-		apps[i] = wire.App{Args: app.Args, Env: app.Env, Dir: app.Dir}
-		if app.Dir == "" {
-			apps[i].Dir, _ = os.Getwd() // it may have been removed
-			apps[i].DirHint = true
-		}
-		if l.job.Stage {
-			apps[i].Staged = l.reacher.programs[i]
-		}
-	}
-	for r := range l.plan.Size {
-		app := &apps[l.plan.Seat(r).App]
-		app.Ranks = append(app.Ranks, r)
-	}
-	return apps
 }
 
 // addresses chooses where the hosts reach one another.

@@ -141,6 +141,12 @@ func (c *command) check() error {
 	case c.job.Limits.Early.Signal != 0 && c.job.Limits.Early.Before >= c.job.Limits.Run:
 		return refusal(fmt.Sprintf("--signal: expected less than the %v of --timeout, found %v", c.job.Limits.Run, c.job.Limits.Early.Before),
 			"gorun --timeout 1h --signal USR1@5m …")
+	case c.job.Wrap.Ranks != nil && len(c.job.Wrap.Command) == 0:
+		return refusal("--wrap-ranks: expected --wrap beside it",
+			commandLine(withFlag(c.argv, "wrap", "valgrind")))
+	case c.appFile == "" && slices.ContainsFunc(c.job.Apps, func(a launcher.App) bool { return a.MakeDir && a.Dir == "" }):
+		return refusal("--wdir-create: expected -wdir beside it, the folder to make",
+			commandLine(withFlag(c.argv, "wdir", "/scratch/run")))
 	case len(c.job.Files) > 0 && !c.job.Stage:
 		return refusal("--stage-file: expected --stage beside it, since files go where the program goes",
 			commandLine(withFlag(c.argv, "stage")))

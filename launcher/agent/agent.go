@@ -18,6 +18,7 @@ import (
 
 	"github.com/gorun/gorun/launcher/agent/cgroup"
 	"github.com/gorun/gorun/launcher/wire"
+	"github.com/gorun/gorun/rankenv"
 )
 
 // orphanGrace bounds how long ranks may take to end when nobody waits for
@@ -45,10 +46,11 @@ type agent struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	start    *share
-	services *services // what ranks are offered; nil before Start
-	stdin    input
-	ooms     oomCounter
+	start     *share
+	services  *services     // what ranks are offered; nil before Start
+	hostWorld rankenv.World // the place of this host's ranks, but for what differs from one to the other
+	stdin     input
+	ooms      oomCounter
 
 	mu        sync.Mutex
 	ranks     []*rank
@@ -267,6 +269,7 @@ func (a *agent) begin(node int) error {
 	if err := a.conn.Send(&wire.Ready{Gossip: a.services.address()}); err != nil {
 		return err
 	}
+	a.hostWorld = hostWorld(m, a.services.path())
 	return a.startRanks()
 }
 

@@ -2,7 +2,11 @@
 
 package agent
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"os"
+)
 
 var (
 	errAgentFailed = errors.New("the agent failed")
@@ -12,3 +16,10 @@ var (
 func guard(string) error    { return errSystem }
 func run(string) error      { return errSystem }
 func sweepJob(string) error { return errSystem }
+
+const execVerb = "exec"
+
+func execProgram([]string) int {
+	fmt.Fprintln(os.Stderr, "gorun agent:", errSystem)
+	return 1
+}

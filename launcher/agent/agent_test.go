@@ -94,18 +94,18 @@ func TestComposeEnv(t *testing.T) {
 			[]string{"OMP_NUM_THREADS", "PYTHONUNBUFFERED", "USER", "HOME=/host", "PYTHONPATH=/set"},
 		},
 		"joined to what is inherited": {
-			wire.Start{Env: []string{"LIB=/launcher/lib"}, Prepend: []string{"LIB=/first"}, Append: []string{"LIB=/last"}},
-			wire.App{},
+			wire.Start{Env: []string{"LIB=/launcher/lib"}},
+			wire.App{Prepend: []string{"LIB=/first"}, Append: []string{"LIB=/last"}},
 			[]string{"LIB=/first:/launcher/lib:/last"},
 		},
 		"joined to what the host has": {
-			wire.Start{Prepend: []string{"LIB=/first", "PATH=/first"}},
-			wire.App{},
+			wire.Start{},
+			wire.App{Prepend: []string{"LIB=/first", "PATH=/first"}},
 			[]string{"LIB=/first:/host/lib", "PATH=/first:/bin:/usr/bin"},
 		},
 		"joined to nothing": {
-			wire.Start{Prepend: []string{"NEW=/first"}, Append: []string{"NEW=/last", "OTHER=/last"}},
-			wire.App{},
+			wire.Start{},
+			wire.App{Prepend: []string{"NEW=/first"}, Append: []string{"NEW=/last", "OTHER=/last"}},
 			[]string{"NEW=/first:/last", "OTHER=/last"},
 		},
 	} {

@@ -26,8 +26,10 @@ var loginVars = []string{"HOME", "USER", "LOGNAME", "SHELL"}
 func hostEnv(environ []string, m *share) map[string]string {
 	host := map[string]string{}
 	names := append([]string{"PATH"}, loginVars...)
-	for _, entry := range slices.Concat(m.Prepend, m.Append) {
-		names = append(names, nameOf(entry))
+	for _, app := range m.Apps {
+		for _, entry := range slices.Concat(app.Prepend, app.Append) {
+			names = append(names, nameOf(entry))
+		}
 	}
 	for _, name := range names {
 		if value := lookupEnv(environ, name); value != "" {
@@ -85,8 +87,8 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 		add(name, host[name])
 	}
 	add("PATH", joinPath(m.PathEnv, host["PATH"]))
-	env = joinValues(env, host, m.Prepend, func(old, value string) string { return value + ":" + old })
-	env = joinValues(env, host, m.Append, func(old, value string) string { return old + ":" + value })
+	env = joinValues(env, host, app.Prepend, func(old, value string) string { return value + ":" + old })
+	env = joinValues(env, host, app.Append, func(old, value string) string { return old + ":" + value })
 	env = setEnv(env, "PWD", dir)
 	add("PYTHONUNBUFFERED", "1")
 	if local := len(m.Hosts[m.Node].Ranks); local > 0 {

@@ -11,6 +11,7 @@ import (
 //	agent --job JOB      guardian and agent, on standard input and output
 //	agent run TOKEN      the agent below the guardian; TOKEN names its folders
 //	agent --sweep JOB    kill and remove what is left of a job on this host
+//	agent exec …         what a rank is before it is the user's program, see execArgs
 func Main(args []string) int {
 	var err error
 	switch {
@@ -18,6 +19,8 @@ func Main(args []string) int {
 		err = guard(args[1])
 	case len(args) == 2 && args[0] == runVerb:
 		err = run(args[1])
+	case len(args) > 0 && args[0] == execVerb:
+		return execProgram(args[1:])
 	case len(args) == 2 && args[0] == "--sweep":
 		err = sweepJob(args[1])
 	default:

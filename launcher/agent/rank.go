@@ -4,10 +4,6 @@ package agent
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,32 +22,15 @@ type rank struct {
 // startRanks starts this host's ranks. What cannot work for one of them is
 // found before the first is started.
 func (a *agent) startRanks() error {
-	host := hostEnv(os.Environ(), a.start)
-	ranks := a.host().Ranks
-	appOf := map[int]int{}
-	for i, app := range a.start.Apps {
-		for _, r := range app.Ranks {
-			appOf[r] = i
-		}
+	programs, problem := a.preparePrograms()
+	if problem != nil {
+		return a.conn.Send(problem)
 	}
-	ready := map[int]prepared{} // by app: one that has no rank here need not be here
-	for _, r := range ranks {
-		app := appOf[r]
-		if _, found := ready[app]; found {
-			continue
-		}
-		program, problem := a.prepare(a.start.Apps[app], r, host)
-		if problem != nil {
-			return a.conn.Send(problem)
-		}
-		ready[app] = program
-	}
-	world, as := hostWorld(a.start, a.services.path()), launchers(a.start)
+	as := launchers(a.start)
 	var failed atomic.Pointer[error]
-	a.children.each(len(ranks), func(local int) bool {
-		w := world
-		w.Rank, w.LocalRank = ranks[local], local
-		started, err := a.startRank(w.Rank, ready[appOf[w.Rank]], rankEnv(w, as, a.start.HNP))
+	a.children.each(len(programs), func(local int) bool {
+		w := a.world(local)
+		started, err := a.startRank(w.Rank, programs[local], rankEnv(w, as, a.start.HNP))
 		if err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}
@@ -63,71 +42,9 @@ func (a *agent) startRanks() error {
 	return nil
 }
 
-// prepared is a program as it will be started on this host.
-type prepared struct {
-	path string
-	args []string
-	dir  string
-	env  []string // all but what differs from rank to rank
-}
-
-// prepare finds the folder and the program of an app whose first rank here is
-// first, or says what is wrong.
-func (a *agent) prepare(app wire.App, first int, host map[string]string) (prepared, *wire.NotStarted) {
-	p := prepared{args: app.Args, dir: app.Dir}
-	refuse := func(path string, err error, hint string) (prepared, *wire.NotStarted) {
-		return p, &wire.NotStarted{
-			Rank: first, Path: path, Error: reason(err), Hint: hint,
-			Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotInPath),
-		}
-	}
-	if err := folderExists(p.dir); err != nil {
-		if !app.DirHint {
-			return refuse(p.dir, fmt.Errorf("working folder: %w", err), "")
-		}
-		if p.dir = host["HOME"]; folderExists(p.dir) != nil {
-			p.dir = "/"
-		}
-		missing := "there is no folder " + app.Dir
-		if app.Dir == "" {
-			missing = "the working folder of gorun is gone"
-		}
-		a.conn.Send(&wire.Notice{Text: missing + ", so ranks start in " + p.dir})
-	}
-	p.env = composeEnv(a.start, app, host, p.dir)
-	name := app.Args[0]
-	if app.Staged != "" {
-		staged := a.files.path(app.Staged)
-		if staged == "" {
-			return refuse(name, errors.New("it was not staged"), "")
-		}
-		p.path = staged
-		return p, nil
-	}
-	path, err := findProgram(name, p.dir, lookupEnv(p.env, "PATH"))
-	if err != nil {
-		hint := ""
-		if errors.Is(err, errNotInPath) && executable(filepath.Join(p.dir, name)) == nil {
-			hint = fmt.Sprintf("%s has a program of that name in %s: write ./%s", a.host().Name, p.dir, name)
-		}
-		return refuse(name, err, hint)
-	}
-	p.path = path
-	return p, nil
-}
-
-// reason drops what the message that carries it says anyway: the path.
-func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err.Error()
-	}
-	return err.Error()
-}
-
 // startRank starts one rank with its streams, on a forking thread. If that does
 // not work, it tells the launcher why.
-func (a *agent) startRank(number int, p prepared, env []string) (started bool, err error) {
+func (a *agent) startRank(number int, p *program, env []string) (started bool, err error) {
 	out, err := a.newStreams(number)
 	if err != nil {
 		return false, a.conn.Send(notStarted(number, p.path, err))
@@ -158,7 +75,7 @@ func (a *agent) startRank(number int, p prepared, env []string) (started bool, e
 	a.ranks = append(a.ranks, r)
 	a.living++
 	a.mu.Unlock()
-	pid, err := a.children.start(p.path, p.args, attr, func(status syscall.WaitStatus) { a.ended(r, status) })
+	pid, err := a.children.start(p.exec, p.argv, attr, func(status syscall.WaitStatus) { a.ended(r, status) })
 	out.closeChildSide()
 	door.Close()
 	if err != nil {

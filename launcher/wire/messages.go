@@ -65,9 +65,8 @@ type Start struct {
 	Env     []string // "NAME=value", the same for every rank
 	PathEnv string   // PATH of the launcher, which comes before the host's own
 	Unset   []string // patterns of names that the host does not add to Env
-	Prepend []string // "NAME=value" to put before what is there, with a colon
-	Append  []string // the same behind it
 	Compat  []string // the launchers whose variables ranks get, gorun first
+	Rlimits []Rlimit // of every rank; those that are not named are the agent's
 	Stdin   []int    // the ranks that read what is forwarded of standard input
 	PTY     []int    // the ranks that get a terminal
 	Screen  Resize   // the size of these terminals
@@ -93,10 +92,25 @@ type Host struct {
 type App struct {
 	Args    []string
 	Env     []string // "NAME=value", over Start.Env
+	Prepend []string // "NAME=value" to put before what is there, with a colon
+	Append  []string // the same behind it
+	Wrap    []string // the words of a program that is started with this one behind it; empty: none
+	Wrapped []int    // the ranks for which it is; empty: all
 	Dir     string
-	DirHint bool   // Dir is only where the launcher was: the home serves where it is missing
-	Staged  string // the file, of those sent before, that is the program; "": it is on the host
-	Ranks   []int  // who runs it
+	MakeDir bool // make Dir where it is missing
+	Umask   int  // -1: the agent's
+	// Templates says that Args, Wrap, Dir and the values of variables are
+	// templates, see package template.
+	Templates bool
+	DirHint   bool   // Dir is only where the launcher was: the home serves where it is missing
+	Staged    string // the file, of those sent before, that is the program; "": it is on the host
+	Ranks     []int  // who runs it
+}
+
+// Rlimit is a limit of resources by setrlimit(2)'s name, as "nofile".
+type Rlimit struct {
+	Name string
+	N    int64 // soft and hard; -1: unlimited
 }
 
 // Ready answers Start once the agent's own services stand: the address of its
