@@ -39,6 +39,9 @@ type Job struct {
 	Stage bool     // copy the program to the hosts, by content hash
 	Files []string // copied to the hosts too, into the folder of the staged program
 
+	// Launcher is how agents are started on hosts that are not this one: "ssh", or
+	// "local", which refuses such hosts. "" and "auto" are ssh.
+	Launcher string
 	// Local is "auto", the default, which starts the agent of an entry that
 	// means this host as a child, or "never", which logs in even there.
 	Local string

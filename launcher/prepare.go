@@ -57,6 +57,7 @@ func prepare(job *Job) (*prepared, error) {
 		entries = []hostfiles.Host{thisHost()}
 	}
 	problems = append(problems, unusedFields(entries)...)
+	problems = append(problems, checkLauncher(job, entries)...)
 	if job.Local != "never" {
 		entries = mergeLocal(entries)
 	}
@@ -176,6 +177,24 @@ func unusedFields(entries []hostfiles.Host) []error {
 		if _, err := netip.ParseAddr(h.Addr); h.Addr != "" && err != nil {
 			problems = append(problems, fmt.Errorf("%v: addr= of %s: expected an IP address, found %q", h.Pos, h.Name, h.Addr))
 		}
+	}
+	return problems
+}
+
+// checkLauncher refuses a launcher that there is not, and hosts that it does not
+// reach.
+func checkLauncher(job *Job, entries []hostfiles.Host) (problems []error) {
+	switch job.Launcher {
+	case "", "auto", "ssh":
+	case "local":
+		for _, h := range entries {
+			if !job.isLocal(h) {
+				problems = append(problems, fmt.Errorf("--launcher local starts ranks on this host only, and %s is another "+
+					"(or --local never, a port=, user=, key= or jump= says to log in)", h.Name))
+			}
+		}
+	default:
+		problems = append(problems, fmt.Errorf("--launcher: expected auto, ssh or local, found %q", job.Launcher))
 	}
 	return problems
 }

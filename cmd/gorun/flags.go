@@ -159,6 +159,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "D", limit(&job.Limits.Node, "30")}},
 		{Name: "restarts", Aliases: []string{"max-restarts"}, Usage: "start all ranks anew so often after a rank or host failed (0)",
 			Value: &value{c, "N", number(&job.Restarts, 0, maxRanks, "of restarts", "3")}},
+		{Name: "launcher", Usage: "how agents start: by SSH, or on this host only",
+			Value: &value{c, "auto|ssh|local", oneOf(&job.Launcher, "auto", "ssh", "local")}},
 		{Name: "p", Usage: "port of the hosts' SSH servers",
 			Value: &value{c, "PORT", number(&job.SSH.Port, 1, 65535, "as a port", "2222")}},
 		{Name: "i", Usage: "private key to log in with",

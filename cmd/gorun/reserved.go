@@ -24,7 +24,6 @@ var reserved = []string{
 	"output-only",
 	"output DIRECTIVES",
 	"show-ranks LIST",
-	"launcher ssh|slurm|local",
 	"rsh CMD",
 	"iface NAME|CIDR",
 	"ports A-B",
