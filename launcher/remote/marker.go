@@ -145,6 +145,25 @@ func (e *agentStderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// ReadFrom copies with little memory of its own, where io.Copy would take
+// 32 KiB: there is one for each host of a job, and most have nothing to say.
+func (e *agentStderr) ReadFrom(r io.Reader) (n int64, err error) {
+	buf := make([]byte, 1<<10)
+	for {
+		got, err := r.Read(buf)
+		n += int64(got)
+		if _, werr := e.Write(buf[:got]); werr != nil {
+			return n, werr
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
 // shells returns what came before the message.
 func (e *agentStderr) shells() string {
 	e.mu.Lock()

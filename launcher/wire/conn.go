@@ -21,7 +21,7 @@ const bulkFrames = 8
 // bulk, so that its data goes between its chunk and the stream without a copy.
 const (
 	readBuffer  = 4 << 10
-	writeBuffer = 16 << 10
+	writeBuffer = 8 << 10
 )
 
 // Conn carries messages over a byte stream. Sending is safe for concurrent
@@ -162,10 +162,13 @@ func (c *Conn) empty(w *bufio.Writer) error {
 			return w.Flush()
 		}
 		var err error
-		for _, b := range append(shared, control, bulk.bytes) {
+		for _, b := range append(shared, control) {
 			if err == nil {
-				_, err = w.Write(b)
+				err = writePieces(w, b)
 			}
+		}
+		if err == nil {
+			_, err = w.Write(bulk.bytes)
 		}
 		if bulk.chunk != nil {
 			bulk.chunk.Release()
@@ -174,6 +177,20 @@ func (c *Conn) empty(w *bufio.Writer) error {
 			return err
 		}
 	}
+}
+
+// writePieces writes b in pieces. An SSH connection keeps memory for twice the
+// longest packet that it has ever sent, and a large job has a thousand
+// connections, most of which never send a long message after Start.
+func writePieces(w io.Writer, b []byte) error {
+	for len(b) > 0 {
+		n, err := w.Write(b[:min(len(b), writeBuffer)])
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
 }
 
 // flushIfIdle lets go of what was written if nothing follows. Others may be
