@@ -22,11 +22,12 @@ type Host struct {
 	GPUs     []int // indexes of the GPUs that the job may use; nil: all but SkipGPUs
 	SkipGPUs []int // indexes of the GPUs that it must leave alone; nil if GPUs is not
 
-	Pos Pos // where it was written first
+	Turns []int // its places among all hosts as they were written, from 0: one for each time
+	Pos   Pos   // where it was written first
 }
 
 // String returns a line of a hostfile from which [Parse] makes h again, but
-// for its Pos. It does so for every h that came from this package.
+// for its Pos and Turns. It does so for every h that came from this package.
 func (h Host) String() string {
 	var b strings.Builder
 	if strings.Contains(h.Name, ":") {

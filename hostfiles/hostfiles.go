@@ -134,6 +134,7 @@ type parser struct {
 	pos      Pos // the line being read; Column is set in errors only
 	hosts    []Host
 	known    map[identity]*mentions
+	turns    int // how often a host was written
 	ranged   int // hosts that ranges stood for, repeated ones too
 	problems []error
 }

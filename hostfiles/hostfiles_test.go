@@ -30,7 +30,7 @@ func lines(hosts []hostfiles.Host) string {
 func withoutPos(hosts []hostfiles.Host) []hostfiles.Host {
 	bare := make([]hostfiles.Host, len(hosts))
 	for i, h := range hosts {
-		h.Pos = hostfiles.Pos{}
+		h.Pos, h.Turns = hostfiles.Pos{}, nil
 		bare[i] = h
 	}
 	return bare
@@ -111,8 +111,18 @@ func TestParseFields(t *testing.T) {
 	require.Equal(t, []hostfiles.Host{{
 		Name: "fe80::1%ib0", User: "lee", Key: "/k 1", Jump: "b1,kim@b2:22", Addr: "fd00::1",
 		Iface: "ib0", Rack: "r1", Switch: "s1", Port: 2222, Slots: 2, MaxSlots: 4, GPUs: []int{0, 1, 2},
-		Pos: hostfiles.Pos{File: "hosts", Line: 2, Column: 3},
+		Turns: []int{0}, Pos: hostfiles.Pos{File: "hosts", Line: 2, Column: 3},
 	}}, hosts)
+}
+
+func TestHostsKnowTheirTurns(t *testing.T) {
+	hosts, err := hostfiles.Parse("hosts", strings.NewReader("a\nb[1-2] slots=2\na\nb1\n"))
+	require.NoError(t, err)
+	var turns [][]int
+	for _, h := range hosts {
+		turns = append(turns, h.Turns)
+	}
+	require.Equal(t, [][]int{{0, 3}, {1, 4}, {2}}, turns)
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -266,7 +276,7 @@ func TestReadFile(t *testing.T) {
 
 		hosts, err := hostfiles.ReadFile("-")
 		require.NoError(t, err)
-		require.Equal(t, []hostfiles.Host{{Name: "a", Slots: 2, Pos: hostfiles.Pos{File: "standard input", Line: 1, Column: 1}}}, hosts)
+		require.Equal(t, []hostfiles.Host{{Name: "a", Slots: 2, Turns: []int{0}, Pos: hostfiles.Pos{File: "standard input", Line: 1, Column: 1}}}, hosts)
 	})
 }
 

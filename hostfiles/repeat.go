@@ -66,6 +66,8 @@ func (p *parser) add(e entry) {
 			p.known[h.identity()] = m
 			p.hosts = append(p.hosts, h)
 		}
+		p.hosts[m.host].Turns = append(p.hosts[m.host].Turns, p.turns)
+		p.turns++
 		m.declared += e.Slots
 		m.bare += bare
 		p.declare(&p.hosts[m.host], m.slots(), e.Pos.Column)

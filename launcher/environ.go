@@ -19,6 +19,7 @@ import (
 var loginNames = []string{
 	"SSH_*", "DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_SESSION_*", "DBUS_*", "HOSTNAME",
 	"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "LS_COLORS",
+	"CUDA_VISIBLE_DEVICES",                     // of this host's devices; its agent passes on what is set there
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", // the host's; PATH is joined there
 }
 

@@ -30,6 +30,7 @@ type prepared struct {
 	tag      stdio.Tag
 	roster   *roster
 	ranks    int // the size of the world, once the first attempt has settled it
+	alone    int // that of a job without hosts, once this one is known
 	reacher  *reacher
 }
 
@@ -76,6 +77,9 @@ func prepare(job *Job) (*prepared, error) {
 		if len(job.Apps) > 1 {
 			p.policy.Apps = append(p.policy.Apps, app.Ranks)
 		}
+	}
+	if err = p.leaveGPUs(); err != nil {
+		problems = append(problems, err)
 	}
 	if p.tag, err = stdio.ParseTag(job.Streams.Tag); err != nil {
 		problems = append(problems, err)
@@ -150,6 +154,7 @@ func mergeLocal(entries []hostfiles.Host) []hostfiles.Host {
 		}
 		merged[first].Slots += h.Slots
 		merged[first].MaxSlots += h.MaxSlots
+		merged[first].Turns = slices.Concat(merged[first].Turns, h.Turns)
 	}
 	if first >= 0 && merged[first].Slots > 0 {
 		merged[first].Slots += bare
@@ -165,7 +170,6 @@ func unusedFields(entries []hostfiles.Host) []error {
 			name string
 			set  bool
 		}{
-			{"gpus=", h.GPUs != nil},
 			{"iface=", h.Iface != ""},
 			{"rack=", h.Rack != ""},
 			{"switch=", h.Switch != ""},
@@ -213,8 +217,8 @@ func (p *prepared) size() int {
 		return 0
 	}
 	ranks := p.job.Apps[0].Ranks
-	if ranks == 0 && p.job.Hosts == nil && p.job.Placement.PerHost == 0 {
-		return 1
+	if ranks == 0 && p.job.Hosts == nil && p.policy.PerHost == 0 && p.policy.MapBy != placement.ByRankfile {
+		return max(p.alone, 1)
 	}
 	return ranks
 }
@@ -223,19 +227,6 @@ func (p *prepared) size() int {
 // without reaching them.
 func (p *prepared) check(indexes []int) error {
 	return placement.Check(p.size(), seats(p.roster.hosts(indexes)), p.policy)
-}
-
-// seats describes hosts to the planner, with what is known of them.
-func seats(hosts []*host) []placement.Host {
-	var seats []placement.Host
-	for _, h := range hosts {
-		seat := placement.Host{Name: h.name, Slots: h.entry.Slots, MaxSlots: h.entry.MaxSlots}
-		if h.hello != nil {
-			seat.CPUs = h.hello.CPUs
-		}
-		seats = append(seats, seat)
-	}
-	return seats
 }
 
 // lineUp returns the hosts of the next attempt, not reached yet.
@@ -262,6 +253,5 @@ func (p *prepared) lineUp() []*host {
 // limited says whether it is declared how many ranks each host takes. Others
 // take any number, which is no sign that they should.
 func (p *prepared) limited(hosts []*host) bool {
-	return p.job.Placement.PerHost != 0 ||
-		!slices.ContainsFunc(hosts, func(h *host) bool { return h.entry.Slots == 0 })
+	return placement.Foreseeable(seats(hosts), p.policy)
 }

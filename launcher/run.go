@@ -97,9 +97,9 @@ func (l *launch) reach(ctx context.Context) (err error) {
 	if err := l.reachUnlessSignalled(ctx); err != nil {
 		return err
 	}
-	if l.plan, err = placement.Place(l.size(), seats(l.hosts), l.policy); err != nil {
+	if err := l.place(); err != nil {
 		l.closeHosts()
-		return &PlanError{[]error{err}}
+		return err
 	}
 	if problems := append(l.job.Streams.check(l.plan.Size), l.job.Wrap.check(l.plan.Size)...); len(problems) > 0 {
 		l.closeHosts()
@@ -123,6 +123,21 @@ func (l *launch) reach(ctx context.Context) (err error) {
 		for _, text := range slices.Concat(l.warnings, l.plan.Notes) {
 			l.event(Event{Kind: Warning, Rank: -1, Message: text})
 		}
+	}
+	return nil
+}
+
+// place seats the ranks on the hosts that were reached.
+func (l *launch) place() (err error) {
+	if l.policy.GPUsPerRank != placement.NoGPUs {
+		if problems := checkGPUs(l.hosts); len(problems) > 0 {
+			return &PlanError{problems}
+		}
+	}
+	seats := seats(l.hosts)
+	l.alone = placement.Alone(seats[0], l.policy)
+	if l.plan, err = placement.Place(l.size(), seats, l.policy); err != nil {
+		return &PlanError{[]error{err}}
 	}
 	return nil
 }
@@ -195,8 +210,9 @@ func (l *launch) start() error {
 		return &PlanError{[]error{err}}
 	}
 	for _, h := range l.hosts {
+		a := l.plan.Hosts[h.node]
 		h.conn.SendShared(start) // an error means that the host is lost, which its reader sees
-		h.conn.Send(&wire.Begin{Node: h.node})
+		h.conn.Send(&wire.Begin{Node: h.node, Seats: wireSeats(a.Seats), NICs: a.NICs})
 	}
 	return l.connectInput()
 }

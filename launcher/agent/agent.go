@@ -18,6 +18,7 @@ import (
 
 	"github.com/gorun/gorun/launcher/agent/cgroup"
 	"github.com/gorun/gorun/launcher/wire"
+	"github.com/gorun/gorun/nccl/topo"
 	"github.com/gorun/gorun/rankenv"
 )
 
@@ -46,6 +47,7 @@ type agent struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
+	inventory *topo.Inventory // of this host
 	start     *share
 	services  *services     // what ranks are offered; nil before Start
 	hostWorld rankenv.World // the place of this host's ranks, but for what differs from one to the other
@@ -76,7 +78,7 @@ func run(token string) error {
 	children := newNursery()
 	a := newAgent(stream, token, children)
 	// Hello first: the launcher works on it while this process gets ready.
-	err = a.conn.Send(hello())
+	err = a.conn.Send(a.hello())
 	folders := cgroup.Locate()
 	a.ooms.begin(folders)
 	children.group.open(folders.Unified, token)
@@ -92,14 +94,15 @@ func run(token string) error {
 func newAgent(stream io.ReadWriteCloser, token string, c children) *agent {
 	conn := wire.NewConn(stream)
 	a := &agent{
-		conn:     conn,
-		stdin:    input{conn: conn},
-		token:    token,
-		files:    store{token: token},
-		began:    time.Now(),
-		children: c,
-		changed:  make(chan struct{}),
-		sooner:   make(chan struct{}, 1),
+		conn:      conn,
+		stdin:     input{conn: conn},
+		token:     token,
+		files:     store{token: token},
+		began:     time.Now(),
+		children:  c,
+		changed:   make(chan struct{}),
+		sooner:    make(chan struct{}, 1),
+		inventory: topo.Scan("/", affinity()),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	return a
@@ -209,9 +212,9 @@ func (a *agent) handle(m wire.Message) error {
 		if a.start != nil {
 			return errors.New("the launcher sent Start twice")
 		}
-		a.start = &share{Start: m, Node: -1}
+		a.start = &share{Start: m, Begin: wire.Begin{Node: -1}}
 	case *wire.Begin:
-		return a.begin(m.Node)
+		return a.begin(m)
 	case *wire.Meet:
 		return a.services.meet(m.Gossip)
 	case *wire.Relay:
@@ -243,21 +246,21 @@ func (a *agent) handle(m wire.Message) error {
 // share is a job as the agent of one host sees it.
 type share struct {
 	*wire.Start
-	Node int // index of the host; -1: the launcher has not said yet
+	wire.Begin // its Node is -1 until it has come
 }
 
 // begin starts this host's share of the job.
-func (a *agent) begin(node int) error {
+func (a *agent) begin(own *wire.Begin) error {
 	m := a.start
 	switch {
 	case m == nil:
 		return errors.New("the launcher sent Begin before Start")
 	case m.Node >= 0:
 		return errors.New("the launcher sent Begin twice")
-	case node < 0 || node >= len(m.Hosts):
-		return fmt.Errorf("the launcher sent node %d of %d", node, len(m.Hosts))
+	case own.Node < 0 || own.Node >= len(m.Hosts):
+		return fmt.Errorf("the launcher sent node %d of %d", own.Node, len(m.Hosts))
 	}
-	m.Node = node
+	m.Begin = *own
 	a.window.Give(m.Window)
 	if m.Timeout > 0 {
 		a.wg.Go(a.keepLease)

@@ -244,7 +244,7 @@ func TestNurseryReapsWhateverItStarts(t *testing.T) {
 	const count = 200
 	ended := make(chan int, count)
 	n.each(count, func(i int) bool {
-		_, err := n.start("/bin/sh", []string{"sh", "-c", "exit " + strconv.Itoa(i%7)}, &syscall.ProcAttr{}, func(s syscall.WaitStatus) {
+		_, err := n.start("/bin/sh", []string{"sh", "-c", "exit " + strconv.Itoa(i%7)}, &syscall.ProcAttr{}, nil, func(s syscall.WaitStatus) {
 			ended <- s.ExitStatus() - i%7
 		})
 		return err == nil
@@ -252,7 +252,7 @@ func TestNurseryReapsWhateverItStarts(t *testing.T) {
 	for range count {
 		require.Zero(t, <-ended)
 	}
-	_, err := n.start("/no/such/program", []string{"p"}, &syscall.ProcAttr{}, nil)
+	_, err := n.start("/no/such/program", []string{"p"}, &syscall.ProcAttr{}, nil, nil)
 	require.ErrorIs(t, err, syscall.ENOENT)
 	n.close()
 }

@@ -14,9 +14,10 @@ type children interface {
 	// time, and waits. After an f that returned false some are left out.
 	each(count int, f func(i int) bool)
 
-	// start executes a program as the leader of a process group. ended is
-	// called when it was reaped, and must not block.
-	start(path string, args []string, attr *syscall.ProcAttr, ended func(syscall.WaitStatus)) (pid int, err error)
+	// start executes a program as the leader of a process group, bound to
+	// cpus, nil for all. ended is called when it was reaped, and must not
+	// block.
+	start(path string, args []string, attr *syscall.ProcAttr, cpus []int, ended func(syscall.WaitStatus)) (pid int, err error)
 
 	// signal sends s to the process group of a leader that was not reaped.
 	signal(leader int, s syscall.Signal)

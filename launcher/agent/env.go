@@ -8,7 +8,6 @@ import (
 	"os/user"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,9 +90,7 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 	env = joinValues(env, host, app.Append, func(old, value string) string { return old + ":" + value })
 	env = setEnv(env, "PWD", dir)
 	add("PYTHONUNBUFFERED", "1")
-	if local := len(m.Hosts[m.Node].Ranks); local > 0 {
-		add("OMP_NUM_THREADS", strconv.Itoa(max(1, runtime.NumCPU()/local)))
-	}
+	env = placeEnv(env, m)
 	return setEnv(env, jobPathVar, jobPath(m))
 }
 

@@ -7,22 +7,28 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/wire"
+	"github.com/gorun/gorun/nccl/topo"
 )
 
-// hello tells what this program and this host are.
-func hello() *wire.Hello {
+// hello tells what this program and this host are. What CUDA_VISIBLE_DEVICES hides
+// from whatever runs on this host, as a scheduler or the user has set it here, is
+// hidden from the job too.
+func (a *agent) hello() *wire.Hello {
+	inventory := *a.inventory
+	if value, ok := os.LookupEnv(visibleDevices); ok {
+		inventory.Accelerators = topo.Visible(inventory.Accelerators, value)
+	}
 	return &wire.Hello{
 		Magic:    wire.Magic,
 		Table:    wire.TableHash(),
 		Version:  version(),
-		CPUs:     runtime.NumCPU(), // of the affinity mask, which is what ranks may use
+		Topo:     inventory,
 		Addrs:    addresses(),
 		FreePort: freePort(firstPort, ephemeralPorts()-1),
 		HighPort: freePort(firstJAXPort, lastPort),

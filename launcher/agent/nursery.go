@@ -20,9 +20,10 @@ const maxForkers = 4
 // which live as long as the agent; another reaps them and every orphan that
 // falls to the agent, so that a thousand ranks do not take a thousand threads.
 type nursery struct {
-	group jobGroup
-	work  chan func()
-	wg    sync.WaitGroup
+	group   jobGroup
+	work    chan func()
+	allowed []int // CPUs of the forking threads
+	wg      sync.WaitGroup
 
 	mu      sync.Mutex
 	forking int                              // forks under way
@@ -34,9 +35,10 @@ type nursery struct {
 
 func newNursery() *nursery {
 	n := &nursery{
-		work:  make(chan func()),
-		alive: map[int]func(syscall.WaitStatus){},
-		early: map[int]syscall.WaitStatus{},
+		work:    make(chan func()),
+		allowed: affinity(),
+		alive:   map[int]func(syscall.WaitStatus){},
+		early:   map[int]syscall.WaitStatus{},
 	}
 	n.born.L = &n.mu
 	for range forkers() {
@@ -74,7 +76,15 @@ func (n *nursery) each(count int, f func(i int) bool) {
 	shares.Wait()
 }
 
-func (n *nursery) start(path string, args []string, attr *syscall.ProcAttr, ended func(syscall.WaitStatus)) (pid int, err error) {
+func (n *nursery) start(path string, args []string, attr *syscall.ProcAttr, cpus []int, ended func(syscall.WaitStatus)) (pid int, err error) {
+	if len(cpus) > 0 {
+		// A child inherits the CPUs of the thread that forks it. That the thread
+		// gets its own back can fail only if the host takes those away.
+		defer bindThread(n.allowed)
+		if err := bindThread(cpus); err != nil {
+			return 0, err
+		}
+	}
 	n.mu.Lock()
 	n.forking++
 	n.mu.Unlock()

@@ -28,6 +28,7 @@ type program struct {
 func (a *agent) world(local int) rankenv.World {
 	w := a.hostWorld
 	w.Rank, w.LocalRank = a.host().Ranks[local], local
+	w.GPUs = a.seat(local).GPUs
 	return w
 }
 

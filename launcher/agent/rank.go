@@ -30,7 +30,9 @@ func (a *agent) startRanks() error {
 	var failed atomic.Pointer[error]
 	a.children.each(len(programs), func(local int) bool {
 		w := a.world(local)
-		started, err := a.startRank(w.Rank, programs[local], rankEnv(w, as, a.start.HNP))
+		seat := a.seat(local)
+		env := append(rankEnv(w, as, a.start.HNP), a.seatEnv(programs[local].env, seat)...)
+		started, err := a.startRank(w.Rank, programs[local], env, seat.CPUs)
 		if err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}
@@ -42,9 +44,9 @@ func (a *agent) startRanks() error {
 	return nil
 }
 
-// startRank starts one rank with its streams, on a forking thread. If that does
-// not work, it tells the launcher why.
-func (a *agent) startRank(number int, p *program, env []string) (started bool, err error) {
+// startRank starts one rank with its streams, on a forking thread, bound to cpus
+// if there are any. If that does not work, it tells the launcher why.
+func (a *agent) startRank(number int, p *program, env []string, cpus []int) (started bool, err error) {
 	out, err := a.newStreams(number)
 	if err != nil {
 		return false, a.conn.Send(notStarted(number, p.path, err))
@@ -75,7 +77,7 @@ func (a *agent) startRank(number int, p *program, env []string) (started bool, e
 	a.ranks = append(a.ranks, r)
 	a.living++
 	a.mu.Unlock()
-	pid, err := a.children.start(p.exec, p.argv, attr, func(status syscall.WaitStatus) { a.ended(r, status) })
+	pid, err := a.children.start(p.exec, p.argv, attr, cpus, func(status syscall.WaitStatus) { a.ended(r, status) })
 	out.closeChildSide()
 	door.Close()
 	if err != nil {
@@ -94,6 +96,8 @@ func (a *agent) startRank(number int, p *program, env []string) (started bool, e
 func notStarted(rank int, path string, err error) *wire.NotStarted {
 	m := &wire.NotStarted{Rank: rank, Path: path, Error: err.Error(), Exhausted: true}
 	switch {
+	case errors.As(err, new(*bindError)):
+		m.Hint = "the CPUs of the host have changed since it was asked: start the job again, or with --bind-to none"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		m.Hint = "each rank takes about ten open files of the agent: raise the limit (ulimit -n) on the host, or run fewer ranks there"
 	case errors.Is(err, syscall.EAGAIN):

@@ -33,7 +33,7 @@ func Rehearse(stream io.ReadWriteCloser, job string, program func(context.Contex
 	token := newToken(job)
 	defer removeFolders(token)
 	a := newAgent(stream, token, &rehearsal{program: program, alive: map[int]context.CancelCauseFunc{}})
-	return a.serve(a.conn.Send(hello()))
+	return a.serve(a.conn.Send(a.hello()))
 }
 
 // rehearsal is the ranks of one rehearsing agent.
@@ -61,7 +61,7 @@ func (r *rehearsal) each(count int, f func(int) bool) {
 	}
 }
 
-func (r *rehearsal) start(_ string, args []string, attr *syscall.ProcAttr, ended func(syscall.WaitStatus)) (int, error) {
+func (r *rehearsal) start(_ string, args []string, attr *syscall.ProcAttr, _ []int, ended func(syscall.WaitStatus)) (int, error) {
 	rank := &Rehearsed{Args: args, Env: attr.Env}
 	files := []**os.File{&rank.Stdin, &rank.Stdout, &rank.Stderr, &rank.Door}
 	closeAll := func() {

@@ -15,7 +15,15 @@ import (
 // slots, cpus and limited make a host.
 func slots(name string, n int) placement.Host { return placement.Host{Name: name, Slots: n} }
 
-func cpus(name string, n int) placement.Host { return placement.Host{Name: name, CPUs: n} }
+func cpus(name string, n int) placement.Host { return placement.Host{Name: name, CPUs: upTo(n)} }
+
+// upTo are the numbers below n; nil if there are none.
+func upTo(n int) (list []int) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
 
 func limited(name string, n, most int) placement.Host {
 	return placement.Host{Name: name, Slots: n, MaxSlots: most}
@@ -56,24 +64,24 @@ func TestPlace(t *testing.T) {
 		"ranks per host":               {4, []placement.Host{cpus("a", 64), cpus("b", 64)}, placement.Policy{PerHost: 2}, "a 0,1 b 2,3", nil},
 		"ranks per host are the size":  {0, []placement.Host{slots("a", 4), cpus("b", 0)}, placement.Policy{PerHost: 2}, "a 0,1 b 2,3", nil},
 		"ranks per host within slots":  {6, []placement.Host{slots("a", 2), slots("b", 8)}, placement.Policy{PerHost: 4}, "a 0,1 b 2,3,4,5", nil},
-		"ranks per host, one by one":   {3, []placement.Host{cpus("a", 1), cpus("b", 64)}, placement.Policy{PerHost: 2, MapBy: placement.ByNode}, "a 0,2 b 1", []string{"more ranks than CPUs: a 2 on 1"}},
+		"ranks per host, one by one":   {3, []placement.Host{cpus("a", 1), cpus("b", 64)}, placement.Policy{PerHost: 2, MapBy: placement.ByNode}, "a 0,2 b 1", []string{"more ranks than cores: a 2 on 1"}},
 		"slots above the maximum":      {0, []placement.Host{limited("a", 4, 2), limited("b", 0, 3)}, placement.Policy{}, "a 0,1 b 2", nil},
 
-		"more ranks than CPUs": {
+		"more ranks than cores": {
 			4, []placement.Host{cpus("localhost", 2)}, placement.Policy{},
-			"localhost 0,1,2,3", []string{"more ranks than CPUs: localhost 4 on 2"},
+			"localhost 0,1,2,3", []string{"more ranks than cores: localhost 4 on 2"},
 		},
 		"a surplus goes where slots are not declared": {
 			6, []placement.Host{slots("a", 1), cpus("b", 2), cpus("c", 1)}, placement.Policy{},
-			"a 0 b 1,2,3,4 c 5", []string{"more ranks than CPUs: b 4 on 2"},
+			"a 0 b 1,2,3,4 c 5", []string{"more ranks than cores: b 4 on 2"},
 		},
 		"a surplus by node": {
 			7, []placement.Host{slots("a", 1), cpus("b", 2), cpus("c", 1)}, byNode,
-			"a 0 b 1,3,4,6 c 2,5", []string{"more ranks than CPUs: b 4 on 2, c 2 on 1"},
+			"a 0 b 1,3,4,6 c 2,5", []string{"more ranks than cores: b 4 on 2, c 2 on 1"},
 		},
 		"a surplus below the maximum": {
-			5, []placement.Host{{Name: "a", CPUs: 2, MaxSlots: 3}, cpus("b", 1)}, placement.Policy{},
-			"a 0,1,2 b 3,4", []string{"more ranks than CPUs: a 3 on 2, b 2 on 1"},
+			5, []placement.Host{{Name: "a", CPUs: upTo(2), MaxSlots: 3}, cpus("b", 1)}, placement.Policy{},
+			"a 0,1,2 b 3,4", []string{"more ranks than cores: a 3 on 2, b 2 on 1"},
 		},
 		"oversubscribed": {
 			6, []placement.Host{slots("a", 2), limited("b", 1, 2)}, placement.Policy{Oversubscribe: true},
@@ -123,19 +131,19 @@ func TestPlaceRefuses(t *testing.T) {
 			"8 ranks asked for, 6 allowed: a 2 (slots) + b 4 (per host)",
 		},
 		"no hosts":           {1, nil, placement.Policy{}, "no hosts to place ranks on"},
-		"unknown mapping":    {1, ab, placement.Policy{MapBy: "socket"}, `expected a mapping by slot or node, found "socket"`},
+		"unknown mapping":    {1, ab, placement.Policy{MapBy: "socket"}, `expected a mapping by slot, node, numa, gpu, seq or rankfile, found "socket"`},
 		"negative size":      {-1, ab, placement.Policy{}, "expected a number of ranks of at least 1, found -1"},
 		"negative per host":  {1, ab, placement.Policy{PerHost: -2}, "expected at least 1 rank per host, found -2"},
-		"negative slots":     {1, []placement.Host{slots("a", -1)}, placement.Policy{}, "a: slots=-1, max_slots=0 and 0 CPUs must not be negative"},
+		"negative slots":     {1, []placement.Host{slots("a", -1)}, placement.Policy{}, "a: slots=-1 and max_slots=0 must not be negative"},
 		"program of nothing": {1, ab, placement.Policy{Apps: []int{1, 0}}, "expected at least 1 rank of program 2, found 0"},
 		"sum of programs":    {5, ab, placement.Policy{Apps: []int{1, 2}}, "expected 5 ranks of 2 programs together, found 3"},
 		"absurd size":        {1 << 40, ab, placement.Policy{}, "expected at most 1048576 ranks, found 1099511627776"},
 		"absurd slots":       {0, []placement.Host{slots("a", 1<<62), slots("b", 1<<62)}, placement.Policy{}, "expected at most 1048576 ranks, found more"},
 		"all at once": {
-			-1, nil, placement.Policy{MapBy: "numa"},
+			-1, nil, placement.Policy{MapBy: "core"},
 			"no hosts to place ranks on\n" +
 				"expected a number of ranks of at least 1, found -1\n" +
-				`expected a mapping by slot or node, found "numa"`,
+				`expected a mapping by slot, node, numa, gpu, seq or rankfile, found "core"`,
 		},
 	}
 	for name, test := range tests {
@@ -171,7 +179,7 @@ func draw(t *rapid.T) (size int, hosts []placement.Host, p placement.Policy) {
 			Name:     fmt.Sprint("n", i),
 			Slots:    small.Draw(t, "slots"),
 			MaxSlots: rapid.SampledFrom([]int{0, 0, 0, 1, 3, 9}).Draw(t, "max slots"),
-			CPUs:     small.Draw(t, "CPUs"),
+			CPUs:     upTo(small.Draw(t, "CPUs")),
 		})
 	}
 	p.MapBy = rapid.SampledFrom([]string{"", placement.BySlot, placement.ByNode}).Draw(t, "map by")
@@ -206,7 +214,7 @@ func TestPlanProperties(t *testing.T) {
 
 		unreached := slices.Clone(hosts)
 		for i := range unreached {
-			unreached[i].CPUs = 0
+			unreached[i].CPUs = nil
 		}
 		if err != nil {
 			room := 0

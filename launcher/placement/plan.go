@@ -1,9 +1,9 @@
 package placement
 
 import (
-	"fmt"
-	"io"
-	"text/tabwriter"
+	"slices"
+
+	"github.com/gorun/gorun/nccl/topo"
 )
 
 // Plan is the whole job's seating. It is made by [Place] and not changed
@@ -16,17 +16,26 @@ type Plan struct {
 	// given. Each has at least one rank.
 	Hosts []Assignment
 
-	// Notes say what may surprise: "more ranks than CPUs: node1 4 on 2".
+	// Notes say what may surprise: "more ranks than cores: node1 4 on 2".
 	Notes []string
 
-	seats []Seat // by rank
+	seats []place // by rank
 }
+
+// place is where in a plan a seat is.
+type place struct{ node, local int }
 
 // Assignment is what one host's agent is sent.
 type Assignment struct {
 	Host  string
 	Index int    // of the host in the list given to Place: names may repeat
+	CPUs  []int  // that ranks may use there; nil: not known
 	Seats []Seat // in order of rank, thus of local rank
+
+	// NICs are the RDMA devices next to the GPUs of any of the seats; nil: any. Ranks
+	// of one host are told of the same ones, since NCCL makes the host's part of its
+	// rings of what each of its ranks sees.
+	NICs []string
 }
 
 // Seat is one rank's place.
@@ -36,11 +45,18 @@ type Seat struct {
 	Node      int    // index of its host in [Plan.Hosts]
 	App       int    // index of its program
 	Host      string // name of its host
+
+	CPUs    []int    // it is bound to, ascending; nil: not bound
+	GPUs    []string // its own, as CUDA_VISIBLE_DEVICES names them; nil: none
+	Visible []string // those that its program sees, likewise; nil: not decided here
+	NICs    []string // the RDMA devices next to its GPUs; nil: any
+
+	gpus []topo.Accelerator // the same as GPUs
 }
 
 // newPlan numbers the ranks whose hosts are given, as indexes of hosts.
 func newPlan(hostOf []int, hosts []Host, apps []int) *Plan {
-	p := &Plan{Size: len(hostOf), seats: make([]Seat, len(hostOf))}
+	p := &Plan{Size: len(hostOf), seats: make([]place, len(hostOf))}
 	ranks := make([]int, len(hosts))
 	for _, host := range hostOf {
 		ranks[host]++
@@ -49,7 +65,10 @@ func newPlan(hostOf []int, hosts []Host, apps []int) *Plan {
 	for i, n := range ranks {
 		if n > 0 {
 			nodeOf[i] = len(p.Hosts)
-			p.Hosts = append(p.Hosts, Assignment{Host: hosts[i].Name, Index: i, Seats: make([]Seat, 0, n)})
+			p.Hosts = append(p.Hosts, Assignment{
+				Host: hosts[i].Name, Index: i,
+				CPUs: slices.Clone(hosts[i].CPUs), Seats: make([]Seat, 0, n),
+			})
 		}
 	}
 	app, appEnd := 0, len(hostOf)
@@ -61,48 +80,25 @@ func newPlan(hostOf []int, hosts []Host, apps []int) *Plan {
 			app++
 			appEnd += apps[app]
 		}
-		a := &p.Hosts[nodeOf[host]]
-		seat := Seat{Rank: rank, LocalRank: len(a.Seats), Node: nodeOf[host], App: app, Host: a.Host}
-		a.Seats = append(a.Seats, seat)
-		p.seats[rank] = seat
+		node := nodeOf[host]
+		a := &p.Hosts[node]
+		p.seats[rank] = place{node, len(a.Seats)}
+		a.Seats = append(a.Seats, Seat{Rank: rank, LocalRank: len(a.Seats), Node: node, App: app, Host: a.Host})
 	}
 	return p
 }
 
 // Seat returns the place of a rank. It panics if rank is not in 0 … Size-1.
-func (p *Plan) Seat(rank int) Seat { return p.seats[rank] }
-
-// Table writes the plan as people read it, a line for each rank. The program's
-// index is shown if there are several.
-func (p *Plan) Table(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s on %s\n", count(p.Size, "rank"), count(len(p.Hosts), "host"))
-	if err != nil {
-		return err
-	}
-	programs := false
-	for _, s := range p.seats {
-		programs = programs || s.App > 0
-	}
-	// The writer holds all cells back until Flush, whose error is thus the only one.
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if programs {
-		fmt.Fprintln(t, "RANK\tNODE\tLOCAL\tPROGRAM\tHOST")
-	} else {
-		fmt.Fprintln(t, "RANK\tNODE\tLOCAL\tHOST")
-	}
-	for _, s := range p.seats {
-		fmt.Fprintf(t, "%d\t%d\t%d\t", s.Rank, s.Node, s.LocalRank)
-		if programs {
-			fmt.Fprintf(t, "%d\t", s.App)
-		}
-		fmt.Fprintln(t, s.Host)
-	}
-	return t.Flush()
+func (p *Plan) Seat(rank int) Seat {
+	at := p.seats[rank]
+	return p.Hosts[at.node].Seats[at.local]
 }
 
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
+// all returns the seats by rank.
+func (p *Plan) all() []Seat {
+	seats := make([]Seat, p.Size)
+	for rank := range seats {
+		seats[rank] = p.Seat(rank)
 	}
-	return fmt.Sprint(n, " ", what)
+	return seats
 }

@@ -3,42 +3,67 @@ package placement
 import (
 	"fmt"
 	"strings"
+
+	"github.com/gorun/gorun/nccl/topo"
 )
 
 // room is how many ranks a host takes, in a job of a given size.
 type room struct {
-	fill   int    // until its slots are taken; ≥ 1
+	fill   int    // until its slots are taken; ≥ 1 if limit is
 	limit  int    // at all; fill ≤ limit ≤ size
-	reason reason // for a limit below size
+	reason string // which number limits it below size, in the words that users know
 }
 
-// reason says which number limits a host, in the words that users know.
-type reason string
-
 const (
-	unlimited  reason = ""
-	ofSlots    reason = "slots"
-	ofMaxSlots reason = "max_slots"
-	ofPerHost  reason = "per host"
+	ofSlots    = "slots"
+	ofMaxSlots = "max_slots"
+	ofPerHost  = "per host"
+	ofTurns    = "times in the list of hosts"
 )
 
-// slots is the number of ranks for which a host has a place of its own.
-func slots(h Host) int {
-	n := h.Slots
-	if n == 0 {
-		n = max(h.CPUs, 1) // one that is not known has at least one
+// gpus are the GPUs of a host that ranks are given.
+func gpus(h Host, p Policy) []topo.Accelerator {
+	if h.Topo == nil || p.GPUsPerRank == NoGPUs {
+		return nil
 	}
+	return h.Topo.Accelerators
+}
+
+// slots is the number of ranks for which a host has a place of its own: declared,
+// or that of its GPUs, or of its cores.
+func slots(h Host, p Policy) int {
+	n := h.Slots
+	if n == 0 || p.MapBy == ByGPU {
+		if gpus := gpus(h, p); len(gpus) > 0 {
+			n = len(gpus) / max(p.GPUsPerRank, 1)
+		} else if n == 0 {
+			n = len(coresOf(h)) / max(p.CPUsPerRank, 1)
+		}
+	}
+	n = max(n, 1) // one that is not known has at least one
 	if h.MaxSlots > 0 {
 		n = min(n, h.MaxSlots)
 	}
 	return n
 }
 
+// perHost returns the number that PerHost stands for on a host, and whether it
+// stands for one that is known.
+func perHost(h Host, p Policy) (int, bool) {
+	if p.PerHost == OnePerGPU {
+		return len(gpus(h, p)) / max(p.GPUsPerRank, 1), h.Topo != nil
+	}
+	return p.PerHost, p.PerHost > 0
+}
+
+// turns is how often a host was written.
+func turns(h Host) int { return max(len(h.Turns), 1) }
+
 func roomOn(h Host, size int, p Policy) room {
 	r := room{limit: size}
-	lower := func(limit int, why reason) {
+	lower := func(limit int, why string, args ...any) {
 		if limit < r.limit {
-			r.limit, r.reason = limit, why
+			r.limit, r.reason = limit, fmt.Sprintf(why, args...)
 		}
 	}
 	if h.Slots > 0 && !p.Oversubscribe {
@@ -47,10 +72,34 @@ func roomOn(h Host, size int, p Policy) room {
 	if h.MaxSlots > 0 {
 		lower(h.MaxSlots, ofMaxSlots)
 	}
-	r.fill = slots(h)
-	if p.PerHost > 0 {
-		lower(p.PerHost, ofPerHost)
-		r.fill = r.limit
+	r.fill = slots(h, p)
+	if n, ok := perHost(h, p); ok {
+		lower(n, ofPerHost)
+		r.fill = n
+	}
+	if p.MapBy == BySequence && !p.Oversubscribe {
+		lower(turns(h), ofTurns)
+	}
+	if h.Topo != nil {
+		n := len(h.Topo.Accelerators)
+		switch {
+		case p.GPUsPerRank > 0:
+			lower(n/p.GPUsPerRank, "%s, %d a rank", count(n, "GPU"), p.GPUsPerRank)
+		case n == 0 && (p.MapBy == ByGPU || p.BindTo == ToGPU):
+			lower(0, "no GPU")
+		}
+	}
+	if h.CPUs != nil && p.MapBy != ByRankfile {
+		units, what := len(coresOf(h)), "core"
+		if p.BindTo == ToThread {
+			units, what = len(h.CPUs), "hardware thread"
+		}
+		switch {
+		case p.CPUsPerRank > 0:
+			lower(units/p.CPUsPerRank, "%s, %d a rank", count(units, what), p.CPUsPerRank)
+		case p.BindTo == ToCore || p.BindTo == ToThread:
+			lower(units, "%s", count(units, what))
+		}
 	}
 	r.fill = min(r.fill, r.limit)
 	return r
@@ -70,7 +119,7 @@ func capacityError(size, total int, rooms []room, hosts []Host) error {
 		}
 		term := fmt.Sprintf("%s %d", hosts[i].Name, r.limit)
 		if !declared {
-			term += " (" + string(r.reason) + ")"
+			term += " (" + r.reason + ")"
 		}
 		terms = append(terms, term)
 	}
@@ -78,7 +127,7 @@ func capacityError(size, total int, rooms []room, hosts []Host) error {
 	if !declared {
 		what = "allowed"
 	}
-	return fmt.Errorf("%d ranks asked for, %d %s: %s", size, total, what, strings.Join(terms, " + "))
+	return fmt.Errorf("%s asked for, %d %s: %s", count(size, "rank"), total, what, strings.Join(terms, " + "))
 }
 
 // maxNamed is how many hosts a message lists; a line of a terminal holds no more.

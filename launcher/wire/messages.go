@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/gorun/gorun/nccl/topo"
 )
 
 // Message is a pointer to one of the structs of the message table.
@@ -27,10 +29,11 @@ type Hello struct {
 	Magic    string   // Magic
 	Table    string   // TableHash of the agent's program
 	Version  string   // of the program, for people
-	CPUs     int      // hardware threads that the agent may use
 	Addrs    []string // IP addresses of the host's interfaces that are up, loopback last
 	FreePort int      // a TCP port free on every address of the host, outside the ephemeral range; 0: none
 	HighPort int      // another, from 61440 on, which JAX can be told in Open MPI's way; 0: none
+
+	Topo topo.Inventory // what ranks may use there; its slices are bounded by topo
 }
 
 // File announces a file that follows in FileData, if the agent wants it.
@@ -78,14 +81,26 @@ type Start struct {
 	Window  int64    // of output that may be sent before the first Credit, by Output.Cost
 }
 
-// Begin follows Start: which of the hosts the agent's is. Its ranks start now.
-type Begin struct{ Node int }
+// Begin follows Start: which of the hosts the agent's is, and what of it each of
+// its ranks gets. They start now.
+type Begin struct {
+	Node  int
+	Seats []Seat   // in order of local rank
+	NICs  []string // the RDMA devices that serve the ranks' GPUs; empty: any
+}
 
 // Host is one host of the job, in ring order.
 type Host struct {
 	Name  string
 	Addr  string // IP address at which the others reach it
 	Ranks []int  // in order of local rank
+}
+
+// Seat is what a rank gets of its host, see placement.Seat.
+type Seat struct {
+	CPUs    []int    // it is bound to; empty: not bound
+	GPUs    []string // its own, as CUDA_VISIBLE_DEVICES names them
+	Visible []string // those that it sees; empty: not decided
 }
 
 // App is one program.
