@@ -96,6 +96,7 @@ type Streams struct {
 	Stdout, Stderr io.Writer // not written to at the same time; nil: discarded
 	Tag            string    // before each line, "{host}:{rank}| "; "": nothing
 	Raw            bool      // bytes as they come, without waiting for lines to end
+	Dir            string    // folder, made if need be, of files that get all output too: rank.N.out and rank.N.err; "": none
 	Show           []int     // ranks that reach the Writers; nil: all
 	PTY            []int     // ranks that get a terminal; if Stdin is one, the rank that reads it gets that
 	Merge          bool      // a rank's standard error is its standard output, in the order in which it writes

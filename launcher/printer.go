@@ -29,11 +29,13 @@ func hostWindow(hosts int) int64 {
 // gives the credit back when the writers took the bytes.
 type printer struct {
 	merger  *stdio.Merger
-	writers [2]io.Writer // by stdio.Stream
-	window  int64        // of a host
-	failed  func(error)  // told of a writer's first error
-	broken  [2]bool      // streams whose writer failed; their output is dropped
-	merged  bool         // standard output is all there is
+	writers [2]io.Writer        // by stdio.Stream
+	window  int64               // of a host
+	failed  func(error)         // told of a writer's first error
+	broken  [2]bool             // streams whose writer failed; their output is dropped
+	merged  func(rank int) bool // its standard output is all there is
+	files   *rankFiles          // nil: none, or one could not be written
+	hidden  map[int]bool        // ranks whose output does not reach the writers
 
 	done chan struct{} // closed when everything is written, or given up
 	once sync.Once     // closes done
@@ -56,13 +58,15 @@ type printItem struct {
 	end    *wire.OutputEnd
 }
 
-func newPrinter(conf stdio.Config, s Streams, window int64, failed func(error)) *printer {
+func newPrinter(conf stdio.Config, s *Streams, files *rankFiles, window int64, failed func(error)) *printer {
 	p := &printer{
 		merger:  stdio.NewMerger(conf),
 		writers: [2]io.Writer{stdio.Stdout: s.Stdout, stdio.Stderr: s.Stderr},
 		window:  window,
 		failed:  failed,
-		merged:  s.Merge,
+		merged:  s.merged,
+		files:   files,
+		hidden:  s.hidden(len(conf.Ranks)),
 		done:    make(chan struct{}),
 		more:    make(chan struct{}, 1),
 		tails:   make([]stdio.Tail, len(conf.Ranks)),
@@ -73,9 +77,12 @@ func newPrinter(conf stdio.Config, s Streams, window int64, failed func(error)) 
 			p.writers[i] = io.Discard
 		}
 	}
-	if p.merged {
-		for rank := range conf.Ranks {
+	for rank := range conf.Ranks {
+		if p.merged(rank) || p.hidden[rank] {
 			p.merger.Close(rank, stdio.Stderr)
+		}
+		if p.hidden[rank] {
+			p.merger.Close(rank, stdio.Stdout)
 		}
 	}
 	go p.run()
@@ -85,7 +92,7 @@ func newPrinter(conf stdio.Config, s Streams, window int64, failed func(error)) 
 // add hands over an item. It does not block.
 func (p *printer) add(item printItem) {
 	p.mu.Lock()
-	if o := item.output; o != nil && (o.Stream == wire.Stderr || p.merged) {
+	if o := item.output; o != nil && (o.Stream == wire.Stderr || p.merged(o.Rank)) {
 		p.tails[o.Rank].Write(o.Data)
 	}
 	abandoned := p.abandoned
@@ -148,6 +155,7 @@ func (i printItem) drop() {
 
 func (p *printer) run() {
 	defer p.once.Do(func() { close(p.done) })
+	defer p.closeFiles()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -185,9 +193,16 @@ func (p *printer) print(item printItem) {
 		return
 	}
 	o := item.output
-	p.write(p.merger.Add(time.Now(), stdio.Chunk{
-		Rank: o.Rank, Stream: mergerStream(o.Stream), Time: o.Time, Data: o.Data,
-	}))
+	stream := mergerStream(o.Stream)
+	if p.files != nil {
+		if err := p.files.write(o.Rank, stream, o.Data); err != nil {
+			p.closeFiles()
+			p.failed(err) // names the file
+		}
+	}
+	if !p.hidden[o.Rank] {
+		p.write(p.merger.Add(time.Now(), stdio.Chunk{Rank: o.Rank, Stream: stream, Time: o.Time, Data: o.Data}))
+	}
 	p.owed[item.from] += o.Cost()
 	if p.owed[item.from] >= p.window/4 {
 		p.pay(item.from)
@@ -213,6 +228,17 @@ func (p *printer) write(pieces []stdio.Piece) {
 			p.failed(err)
 		}
 	}
+}
+
+// closeFiles ends the writing to files.
+func (p *printer) closeFiles() {
+	if p.files == nil {
+		return
+	}
+	if err := p.files.close(); err != nil {
+		p.failed(err)
+	}
+	p.files = nil
 }
 
 func mergerStream(s wire.Stream) stdio.Stream {

@@ -75,7 +75,9 @@ func (l *launch) run(ctx context.Context, result *Result) error {
 	if err := l.reach(ctx); err != nil {
 		return err
 	}
-	l.begin()
+	if err := l.begin(); err != nil {
+		return err
+	}
 	defer l.screen.release()
 	err := l.start()
 	if err == nil {
@@ -162,16 +164,22 @@ func (l *launch) reachUnlessSignalled(ctx context.Context) error {
 }
 
 // begin prepares to hear from the agents.
-func (l *launch) begin() {
+func (l *launch) begin() error {
+	files, err := createFiles(&l.job.Streams, l.plan.Size, l.attempt > 0)
+	if err != nil {
+		l.closeHosts()
+		return err
+	}
 	l.state = newState(l.plan.Size)
 	if len(l.job.Streams.PTY) > 0 {
 		l.screen = newScreen(l.job.Streams.Stdin)
 	}
-	l.printer = newPrinter(l.merging(), l.job.Streams, hostWindow(len(l.hosts)), l.outputFailed)
+	l.printer = newPrinter(l.merging(), &l.job.Streams, files, hostWindow(len(l.hosts)), l.outputFailed)
 	for _, h := range l.hosts {
 		h.heard.Store(int64(time.Since(l.began)))
 		h.reading.Go(func() { l.read(h) })
 	}
+	return nil
 }
 
 // start tells every agent its share of the job.

@@ -36,6 +36,27 @@ func (s *Streams) check(size int) []error {
 	return problems
 }
 
+// merged reports whether all that a rank writes is standard output.
+func (s *Streams) merged(rank int) bool { return s.Merge || slices.Contains(s.PTY, rank) }
+
+// hidden returns the ranks whose output does not reach the Writers.
+func (s *Streams) hidden(size int) map[int]bool {
+	nowhere := s.Stdout == nil && s.Stderr == nil
+	if s.Show == nil && !nowhere {
+		return nil
+	}
+	hidden := map[int]bool{}
+	for r := range size {
+		hidden[r] = true
+	}
+	if !nowhere {
+		for _, r := range s.Show {
+			delete(hidden, r)
+		}
+	}
+	return hidden
+}
+
 // readers lists the ranks that read standard input. What an earlier attempt has
 // taken of it cannot be had again, so later ones get nothing.
 func (l *launch) readers() (ranks []int) {

@@ -26,6 +26,7 @@ type command struct {
 	verbose, quiet     bool
 	allEnds            bool // list how every rank ended
 	timestamp          bool
+	outputOnly         bool
 	stdin              string // of --stdin
 	help, version      bool
 	notes              []string // to be said before the job starts
@@ -147,6 +148,9 @@ func (c *command) check() error {
 	case c.appFile == "" && slices.ContainsFunc(c.job.Apps, func(a launcher.App) bool { return a.MakeDir && a.Dir == "" }):
 		return refusal("--wdir-create: expected -wdir beside it, the folder to make",
 			commandLine(withFlag(c.argv, "wdir", "/scratch/run")))
+	case c.outputOnly && c.job.Streams.Dir == "":
+		return refusal("--output-only: expected --output-dir beside it, since what goes nowhere is lost",
+			commandLine(withFlag(c.argv, "output-dir", "out")))
 	case len(c.job.Files) > 0 && !c.job.Stage:
 		return refusal("--stage-file: expected --stage beside it, since files go where the program goes",
 			commandLine(withFlag(c.argv, "stage")))

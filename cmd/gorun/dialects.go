@@ -12,6 +12,10 @@ var dialects = []form{
 		tag, err := hydraTag(values[0])
 		return []string{"--tag=" + tag}, err
 	}},
+	{[]string{"output"}, "DIRECTIVES", outputDirectives},
+	{[]string{"outfile-pattern", "errfile-pattern"}, "PATTERN", func([]string) ([]string, error) {
+		return nil, &valueError{"--output-dir DIR and --output-only instead, which write a file for each rank and stream", "out"}
+	}},
 	{[]string{"genvlist", "envlist"}, "NAME,…", func(values []string) ([]string, error) {
 		ours := []string{"--export=listed"}
 		for name := range strings.SplitSeq(values[0], ",") {

@@ -137,6 +137,16 @@ func (c *command) flags() (flags []cli.Flag) {
 				job.Streams.PTY = []int{0}
 				return number(&job.Streams.PTY[0], 0, maxRanks-1, "as a rank", "0")(s)
 			}}},
+		{Name: "output-dir", Usage: "write what each rank prints to DIR/rank.N.out and DIR/rank.N.err too",
+			Value: &value{c, "DIR", path(&job.Streams.Dir, "out")}},
+		{Name: "output-only", Usage: "write it nowhere else",
+			Value: c.toggle(func() { c.outputOnly = true })},
+		{Name: "output-filename", Value: &value{c, "DIR", func(s string) error {
+			c.notes = append(c.notes, "the files of --output-filename are "+filepath.Join(s, "rank.N.out")+" and .err, as with --output-dir")
+			return path(&job.Streams.Dir, "out")(s)
+		}}},
+		{Name: "show-ranks", Aliases: []string{"output-from"}, Usage: "show what these ranks print: 0,4-7",
+			Value: &value{c, "LIST", ranks(&job.Streams.Show)}},
 		{Name: "merge-stderr", Aliases: []string{"merge-stderr-to-stdout"}, Usage: "make standard error of the ranks part of their standard output",
 			Value: c.toggle(func() { job.Streams.Merge = true })},
 	})

@@ -20,10 +20,6 @@ var reserved = []string{
 	"json",
 	"show-env RANK",
 	"mca K V",
-	"output-dir DIR",
-	"output-only",
-	"output DIRECTIVES",
-	"show-ranks LIST",
 	"rsh CMD",
 	"iface NAME|CIDR",
 	"ports A-B",
@@ -40,7 +36,6 @@ var reserved = []string{
 var instead = map[string]string{
 	"rank-by":  "--map-by node",
 	"mca":      "-x OMPI_MCA_K=V",
-	"output":   "-l",
 	"events":   "-v",
 	"progress": "-v",
 }

@@ -67,11 +67,7 @@ func (c *command) run(con *console) int {
 
 	c.job.Signals = signals
 	c.job.SSH.Prompt = newPrompt().ask
-	c.job.Streams.Stdout = os.Stdout
-	c.job.Streams.Stderr = con
-	if c.hostfile != "-" && c.stdin != "none" {
-		c.job.Streams.Stdin = ranksInput(os.Stdin)
-	}
+	c.connectStreams(con)
 	c.job.Events = c.listener(con)
 	if c.verbose {
 		c.job.Log = con.logger()

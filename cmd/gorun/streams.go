@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -42,6 +44,35 @@ func hydraTag(pattern string) (string, error) {
 	return tag.String(), nil
 }
 
+// directives are those of Open MPI 5's --output, and its qualifiers, that mean
+// something here, in our words.
+var directives = map[string]string{
+	"tag":                    "--l",
+	"timestamp":              "--timestamp",
+	"merge":                  "--merge-stderr",
+	"merge-stderr-to-stdout": "--merge-stderr",
+	"raw":                    "--raw",
+	"nocopy":                 "--output-only",
+	"copy":                   "", // what we do anyway
+}
+
+// outputDirectives says Open MPI 5's --output in our flags.
+func outputDirectives(values []string) (ours []string, err error) {
+	for _, word := range strings.FieldsFunc(values[0], func(r rune) bool { return r == ',' || r == ':' }) {
+		name, dir, _ := strings.Cut(word, "=")
+		meant, known := directives[strings.ToLower(word)]
+		switch {
+		case strings.EqualFold(name, "dir") && dir != "":
+			ours = append(ours, "--output-dir="+dir)
+		case !known:
+			return nil, &valueError{fmt.Sprintf("tag, timestamp, merge, raw, copy, nocopy and dir=DIR, of which %q is none", word), "tag,dir=out:nocopy"}
+		case meant != "":
+			ours = append(ours, meant)
+		}
+	}
+	return ours, nil
+}
+
 // standardInput reads who reads standard input.
 func standardInput(to *string) func(string) error {
 	return func(s string) error {
@@ -67,5 +98,16 @@ func (c *command) completeStreams() {
 		s.StdinTo, _ = strconv.Atoi(c.stdin) // was read before
 	case len(s.PTY) > 0:
 		s.StdinTo = s.PTY[0]
+	}
+}
+
+// connectStreams connects the ranks to our standard streams.
+func (c *command) connectStreams(con *console) {
+	s := &c.job.Streams
+	if !c.outputOnly {
+		s.Stdout, s.Stderr = os.Stdout, con
+	}
+	if c.hostfile != "-" && c.stdin != "none" {
+		s.Stdin = ranksInput(os.Stdin)
 	}
 }

@@ -1,0 +1,100 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gorun/gorun/launcher/stdio"
+)
+
+// maxOpenFiles bounds how many of the ranks' files are open at a time: well
+// below the usual limit of 1024 for a process, which has hosts to talk to as
+// well.
+const maxOpenFiles = 256
+
+// rankFiles are the files of Streams.Dir: for each rank one with every byte of
+// its standard output and one for standard error. They are named by rank, with
+// as many digits for each, so that what a shell makes of rank.*.out is in order.
+type rankFiles struct {
+	dir    string
+	digits int
+	open   map[string]*os.File
+	oldest []string // the names of those, in the order of their opening
+}
+
+// createFiles makes the folder and, empty, the files of all ranks. A later
+// attempt at a job goes on in the files of the one before.
+func createFiles(s *Streams, ranks int, later bool) (*rankFiles, error) {
+	if s.Dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(s.Dir, 0o777); err != nil {
+		return nil, fmt.Errorf("make the folder for the ranks' output: %w", err)
+	}
+	f := &rankFiles{dir: s.Dir, digits: len(strconv.Itoa(ranks - 1)), open: map[string]*os.File{}}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if later {
+		flags = os.O_WRONLY | os.O_CREATE
+	}
+	for rank := range ranks {
+		streams := []stdio.Stream{stdio.Stdout, stdio.Stderr}
+		if s.merged(rank) {
+			streams = streams[:1]
+		}
+		for _, stream := range streams {
+			file, err := os.OpenFile(f.path(rank, stream), flags, 0o666)
+			if err != nil {
+				return nil, fmt.Errorf("make the file for a rank's output: %w", err)
+			}
+			file.Close() // nothing was written, so nothing can fail
+		}
+	}
+	return f, nil
+}
+
+func (f *rankFiles) path(rank int, s stdio.Stream) string {
+	return filepath.Join(f.dir, fmt.Sprintf("rank.%0*d.%s", f.digits, rank, s.String()[len("std"):]))
+}
+
+// write appends to a rank's file.
+func (f *rankFiles) write(rank int, s stdio.Stream, data []byte) error {
+	path := f.path(rank, s)
+	file := f.open[path]
+	if file == nil {
+		if len(f.open) == maxOpenFiles {
+			if err := f.closeOldest(); err != nil {
+				return err
+			}
+		}
+		var err error
+		if file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+			return err
+		}
+		f.open[path] = file
+		f.oldest = append(f.oldest, path)
+	}
+	_, err := file.Write(data)
+	return err
+}
+
+// closeOldest closes the file that was opened first. Network file systems tell
+// of a full disk only here.
+func (f *rankFiles) closeOldest() error {
+	path := f.oldest[0]
+	file := f.open[path]
+	f.oldest = f.oldest[1:]
+	delete(f.open, path)
+	return file.Close()
+}
+
+// close closes all files.
+func (f *rankFiles) close() error {
+	var errs []error
+	for len(f.open) > 0 {
+		errs = append(errs, f.closeOldest())
+	}
+	return errors.Join(errs...)
+}
