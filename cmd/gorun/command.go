@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,6 +30,7 @@ type command struct {
 	outputOnly         bool
 	stdin              string // of --stdin
 	help, version      bool
+	limitedBy          string   // the variable that Limits.Run is from; "": --timeout
 	notes              []string // to be said before the job starts
 
 	pending []setting // what [value.Set] has still to apply, in order
@@ -119,8 +121,13 @@ func (c *command) apply(settings []setting, words []string) error {
 	app := c.app()
 	ours := []string{app.Name}
 	for _, s := range settings {
-		ours = append(ours, s.ours...)
-		c.pending = append(c.pending, slices.Repeat([]setting{s}, len(s.ours))...)
+		for _, word := range s.ours {
+			if why, found := strings.CutPrefix(word, note); found {
+				c.notes = append(c.notes, s.as+" has no effect: "+why)
+				continue
+			}
+			ours, c.pending = append(ours, word), append(c.pending, s)
+		}
 	}
 	return app.Run(slices.Concat(ours, []string{"--"}, words))
 }

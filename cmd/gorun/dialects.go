@@ -2,12 +2,63 @@ package main
 
 import "strings"
 
+// synonyms are what less common launchers call flags of ours. Open MPI's and
+// Hydra's own names are aliases in the table of flags, which the help shows.
+var synonyms = map[string][]string{
+	"np":            {"ntasks", "num-proc"},
+	"N":             {"perhost", "grr", "ntasks-per-node", "tasks-per-node", "num-gpus"},
+	"hostfile":      {"default-hostfile"},
+	"H":             {"nodelist", "w"},
+	"oversubscribe": {"overcommit", "O"},
+	"wdir":          {"chdir", "D"},
+	"stage":         {"s", "bcast"},
+	"l":             {"label"},
+	"timestamp":     {"prefix-output-with-timestamp"},
+	"raw":           {"unbuffered", "u"},
+	"start-timeout": {"spawn-timeout"},
+	"restarts":      {"reset-limit"},
+	"p":             {"ssh-port"},
+}
+
 // dialects are flags of other launchers that have other words behind them than
 // ours, or mean several of ours.
 var dialects = []form{
+	// Open MPI
 	{[]string{"pernode"}, "", always("--N=1")},
 	{[]string{"env"}, "NAME VALUE", variable("--x=")},
 	{[]string{"genv"}, "NAME VALUE", variable("--set-env=")},
+	{[]string{"mca", "omca"}, "NAME VALUE", mca("--x=OMPI_MCA_")},
+	{[]string{"gmca", "gomca"}, "NAME VALUE", mca("--set-env=OMPI_MCA_")},
+	{[]string{"pmixmca"}, "NAME VALUE", variable("--x=PMIX_MCA_")},
+	{[]string{"gpmixmca"}, "NAME VALUE", variable("--set-env=PMIX_MCA_")},
+	{[]string{"prtemca"}, "NAME VALUE", func(values []string) ([]string, error) { return launcherParameter(values[0]) }},
+	{[]string{"initial-errhandler"}, "NAME", as("--set-env=OMPI_MCA_mpi_initial_errhandler=")},
+	{[]string{"display-comm"}, "", always("--set-env=OMPI_MCA_ompi_display_comm=mpi_init")},
+	{[]string{"display-comm-finalize"}, "", always("--set-env=OMPI_MCA_ompi_display_comm=mpi_finalize")},
+	{[]string{"bynode", "rr"}, "", always("--map-by=node")},
+	{[]string{"byslot"}, "", always("--map-by=slot")},
+	{[]string{"bind-to-core", "bind-cores-to-rank"}, "", always("--bind-to=core")},
+	{[]string{"bind-to-socket"}, "", always("--bind-to=package")},
+	{[]string{"rankfile", "rf"}, "F", as("--map-by=rankfile:")},
+	{[]string{"ppr"}, "N:node", as("--map-by=ppr:")},
+	{[]string{"npersocket"}, "N", around("--map-by=ppr:", ":package")},
+	{[]string{"display-allocation", "display-devel-map", "display-devel-allocation", "display-diffable-map", "print-rank-map"}, "", always("--display-map")},
+	{[]string{"display"}, "LIST", display},
+	{[]string{"output-directory", "enable-each-rank-log", "log-dir"}, "DIR", as("--output-dir=")},
+	{[]string{"path"}, "FOLDERS", as("--prepend-env=PATH=")},
+	{[]string{"preload-files"}, "F", func(values []string) ([]string, error) {
+		ours := []string{"--stage"}
+		for file := range strings.SplitSeq(values[0], ",") {
+			ours = append(ours, "--stage-file="+file)
+		}
+		return ours, nil
+	}},
+	{[]string{"continuous", "enable-recovery", "disable-auto-cleanup"}, "", always("--on-failure=continue")},
+	{[]string{"disable-recovery", "kill-on-bad-exit", "K"}, "", always("--on-failure=stop")},
+	{[]string{"get-stack-traces"}, "", always("--stack-traces")},
+	{[]string{"show-progress"}, "", always("--progress=on")},
+	{[]string{"debug-daemons", "debug-daemons-file", "debug-devel", "d", "profile"}, "", always("--v")},
+	// Hydra and Intel
 	{[]string{"prepend-pattern"}, "PATTERN", func(values []string) ([]string, error) {
 		tag, err := hydraTag(values[0])
 		return []string{"--tag=" + tag}, err
@@ -17,14 +68,50 @@ var dialects = []form{
 		return nil, &valueError{"--output-dir DIR and --output-only instead, which write a file for each rank and stream", "out"}
 	}},
 	{[]string{"genvlist", "envlist"}, "NAME,…", func(values []string) ([]string, error) {
-		ours := []string{"--export=listed"}
-		for name := range strings.SplitSeq(values[0], ",") {
-			ours = append(ours, "--x="+name)
-		}
-		return ours, nil
+		return append([]string{"--export=listed"}, each("--x=", values[0])...), nil
+	}},
+	{[]string{"genvexcl", "envexcl"}, "NAME,…", func(values []string) ([]string, error) {
+		return each("--unset-env=", values[0]), nil
 	}},
 	{[]string{"genvall", "envall"}, "", always("--export=all")},
 	{[]string{"genvnone", "envnone"}, "", always("--export=none")},
+	{[]string{"rmk"}, "NAME", func(values []string) ([]string, error) {
+		if values[0] == "user" {
+			return []string{"--allocation=none"}, nil
+		}
+		return []string{note + "gorun sees which scheduler it runs in"}, nil
+	}},
+	{[]string{"bootstrap"}, "NAME", as("--launcher=")},
+	{[]string{"launcher-exec", "bootstrap-exec"}, "CMD", around("--rsh=", " {host}")},
+	{[]string{"skip-launch-node"}, "", always("--nolocal")},
+	{[]string{"gpus-per-proc", "gpus-per-task"}, "N", as("--gpus-per-rank=")},
+	{[]string{"info"}, "", always("--version")},
+	// others
+	{[]string{"nodes", "num-nodes"}, "N", as("--nnodes=")},
+	{[]string{"cpus-per-proc", "cpus-per-task"}, "N", as("--cpus-per-rank=")},
+	{[]string{"ssh-identity-file"}, "F", as("--i=")},
+	{[]string{"network-interfaces", "network-interface"}, "NAME", as("--iface=")},
+	{[]string{"no-ssh"}, "", always("--launcher=local")},
+}
+
+// always is what a switch means in our form.
+func always(ours string) func([]string) ([]string, error) {
+	return func([]string) ([]string, error) { return []string{ours}, nil }
+}
+
+// as is what a flag means whose value is ours, behind a beginning.
+func as(begin string) func([]string) ([]string, error) { return around(begin, "") }
+
+func around(begin, end string) func([]string) ([]string, error) {
+	return func(values []string) ([]string, error) { return []string{begin + values[0] + end}, nil }
+}
+
+// each returns a flag of ours for every word of a list.
+func each(begin, list string) (ours []string) {
+	for word := range strings.SplitSeq(list, ",") {
+		ours = append(ours, begin+word)
+	}
+	return ours
 }
 
 // variable is what the name of a variable and its value mean in our form.
@@ -37,7 +124,17 @@ func variable(ours string) func([]string) ([]string, error) {
 	}
 }
 
-// always is what a switch means in our form.
-func always(ours string) func([]string) ([]string, error) {
-	return func([]string) ([]string, error) { return []string{ours}, nil }
+// display reads Open MPI's list of what to show before the job starts.
+func display(values []string) (ours []string, err error) {
+	for what := range strings.SplitSeq(strings.ToLower(values[0]), ",") {
+		switch what, _, _ = strings.Cut(what, ":"); what {
+		case "map", "map-devel", "allocation", "alloc":
+			ours = append(ours, "--display-map")
+		case "bind", "bindings":
+			ours = append(ours, "--report-bindings")
+		default:
+			return nil, &valueError{"a list of map, bindings and allocation", "map"}
+		}
+	}
+	return ours, nil
 }

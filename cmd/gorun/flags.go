@@ -66,6 +66,7 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "F", path(&c.appFile, "programs")}},
 		{Name: "oversubscribe", Usage: "allow more ranks than declared slots",
 			Value: c.toggle(func() { job.Placement.Oversubscribe = true })},
+		{Name: "nooversubscribe", Value: c.toggle(func() { job.Placement.Oversubscribe = false })},
 		{Name: "spares", Usage: "hold the last N hosts back for those that fail",
 			Value: &value{c, "N", number(&job.Spares, 0, maxRanks, "of hosts", "1")}},
 		{Name: "local", Usage: "how to reach this very host: directly, or by logging in",
@@ -191,13 +192,6 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: c.toggle(func() { c.version = true })},
 		{Name: "h", Aliases: []string{"help"}, Usage: "print this",
 			Value: c.toggle(func() { c.help = true })},
-		{Name: "allow-run-as-root", Value: c.toggle(func() { c.ignored("--allow-run-as-root") })},
-		{Name: "prefix", Value: &value{c, "DIR", func(string) error { c.ignored("--prefix"); return nil }}},
 	})
 	return flags
-}
-
-// ignored notes a flag of old scripts that has nothing to do here.
-func (c *command) ignored(as string) {
-	c.notes = append(c.notes, as+" has no effect: gorun runs as any user and finds itself on the hosts")
 }

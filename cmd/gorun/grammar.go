@@ -12,8 +12,8 @@ import (
 type form struct {
 	names []string // what is accepted behind one dash or two
 	args  string   // names the words that follow, "N" or "NAME VALUE"; "" for a switch
-	// ours says the same in our flags, each a single word, "--np=4". It is nil
-	// for a flag that is reserved but not built yet.
+	// ours says the same in our flags, each a single word, "--np=4", or what is
+	// to be noted. It is nil for a flag that is reserved but not built yet.
 	ours func(values []string) ([]string, error)
 }
 
@@ -28,11 +28,17 @@ func newGrammar(flags []cli.Flag) grammar {
 	var g grammar
 	for _, f := range flags {
 		f := f.(flag)
-		g = append(g, form{f.names, f.Value.(*value).args, func(values []string) ([]string, error) {
+		g = append(g, form{append(f.names, synonyms[f.Name]...), f.Value.(*value).args, func(values []string) ([]string, error) {
 			return []string{strings.Join(append([]string{"--" + f.Name}, values...), "=")}, nil
 		}})
 	}
 	g = append(g, dialects...)
+	for _, f := range unneeded {
+		g = append(g, f.forms(noted(f.why))...)
+	}
+	for _, f := range elsewhere {
+		g = append(g, f.forms(refused(f.why))...)
+	}
 	for _, usage := range reserved {
 		name, args, _ := strings.Cut(usage, " ")
 		g = append(g, form{[]string{name}, args, nil})
@@ -40,13 +46,17 @@ func newGrammar(flags []cli.Flag) grammar {
 	return g
 }
 
-// lookup returns the flag that is written name, nil if there is none.
+// lookup returns the flag that is written name, nil if there is none. An
+// underscore may stand for a dash, as for Python's launchers.
 func (g grammar) lookup(name string) *form {
-	i := slices.IndexFunc(g, func(f form) bool { return slices.Contains(f.names, name) })
-	if i < 0 {
-		return nil
+	for _, name := range []string{name, strings.ReplaceAll(name, "_", "-")} {
+		for i := range g {
+			if slices.Contains(g[i].names, name) {
+				return &g[i]
+			}
+		}
 	}
-	return &g[i]
+	return nil
 }
 
 // isFlag reports whether word is a flag, with a value joined to it or not.
@@ -155,6 +165,12 @@ func (g grammar) flag(l line, i int) (s setting, err error) {
 	}
 	if s.ours, err = s.form.ours(s.values); err != nil {
 		return s, refusedValue(l, s, err)
+	}
+	for _, ours := range s.ours {
+		name, _, _ := strings.Cut(strings.TrimPrefix(ours, "--"), "=")
+		if f := g.lookup(name); f != nil && f.ours == nil {
+			return s, flagNotBuilt(l, s)
+		}
 	}
 	return s, nil
 }

@@ -20,7 +20,7 @@ func (c *command) message(err error) string {
 		return "the job was " + sig.Error()
 	}
 	if errors.Is(err, launcher.ErrTimeout) {
-		return fmt.Sprintf("%v of %v (--timeout)", launcher.ErrTimeout, c.job.Limits.Run)
+		return fmt.Sprintf("%v of %v (%s)", launcher.ErrTimeout, c.job.Limits.Run, cmp.Or(c.limitedBy, "--timeout"))
 	}
 	return err.Error()
 }

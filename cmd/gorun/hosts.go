@@ -27,6 +27,7 @@ func (c *command) hosts() ([]hostfiles.Host, error) {
 		hosts, err := hostfiles.ReadFile(name)
 		return hosts, refusedHosts("GORUN_HOSTFILE: ", err)
 	}
+	c.noteHostVariables()
 	return nil, nil
 }
 

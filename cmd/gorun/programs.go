@@ -17,7 +17,7 @@ type program struct {
 // programs has for itself. All others are the whole job's. The division is
 // that of other launchers: Open MPI's -x and Hydra's -env are the program's
 // before which they stand, Hydra's -genv is everyone's.
-var ofOneProgram = []string{"np", "x", "env", "wdir", "wdir-create", "umask"}
+var ofOneProgram = []string{"np", "x", "env", "mca", "pmixmca", "wdir", "wdir-create", "umask"}
 
 // own returns the flags that are the program's own. It refuses those of the
 // whole job, unless they repeat what was said for the job.

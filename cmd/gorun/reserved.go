@@ -19,7 +19,6 @@ var reserved = []string{
 	"gpu-visible all|own",
 	"json",
 	"show-env RANK",
-	"mca K V",
 	"rsh CMD",
 	"iface NAME|CIDR",
 	"ports A-B",
@@ -35,7 +34,6 @@ var reserved = []string{
 // instead is what comes near a reserved flag.
 var instead = map[string]string{
 	"rank-by":  "--map-by node",
-	"mca":      "-x OMPI_MCA_K=V",
 	"events":   "-v",
 	"progress": "-v",
 }

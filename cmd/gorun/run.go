@@ -37,6 +37,9 @@ func (c *command) read() (err error) {
 	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
 		return err
 	}
+	if err := c.readTimeout(); err != nil {
+		return err
+	}
 	if c.appFile != "" {
 		if err := c.readPrograms(); err != nil {
 			return err

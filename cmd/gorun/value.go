@@ -65,6 +65,8 @@ func refusedValue(l line, s setting, err error) error {
 	msg, example := fmt.Sprintf("%s: %v", s.as, err), ""
 	if bad, ok := errors.AsType[*valueError](err); ok {
 		msg, example = fmt.Sprintf("%s, found %q", msg, strings.Join(s.values, " ")), bad.example
+	} else if foreign, ok := errors.AsType[*foreignError](err); ok {
+		return refusal(s.as+" is not a flag of gorun: "+foreign.why, "without it: "+l.with(s.at, s.words()))
 	} else if coming, ok := errors.AsType[*notBuiltError](err); ok {
 		example = coming.example
 	}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// meaning is what a flag of another launcher is expected to be here.
+type meaning struct {
+	where string // the line that says so
+	words []string
+	ours  string // flags of ours, "no effect" or "refused"
+}
+
+// check requires that the words are known and mean the same as ours.
+func (m meaning) check(t *testing.T) {
+	program := []string{"./x", "--np", "9"}
+	c, err := parse(append(m.words, program...))
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		require.NotContains(t, usage.msg, "unknown flag", m.where)
+		require.NotEmpty(t, usage.hints, m.where)
+	}
+	switch m.ours {
+	case "refused":
+		require.Error(t, err, m.where)
+		return
+	case "no effect":
+		require.NoError(t, err, m.where)
+		require.NotEmpty(t, c.notes, m.where)
+		plain, err := parse(program)
+		require.NoError(t, err)
+		require.Equal(t, meant(plain), meant(c), m.where)
+		return
+	}
+	lines, err2 := appLines("ours", m.ours)
+	require.NoError(t, err2, m.where)
+	ours, err2 := parse(append(lines[0].words, program...))
+	if err2 != nil { // reserved, or its value is: not to be had in other words either
+		require.Error(t, err, m.where)
+		return
+	}
+	require.NoError(t, err, m.where)
+	require.Equal(t, meant(ours), meant(c), m.where)
+}
+
+// meant returns all of a command but how it was typed.
+func meant(c *command) command {
+	m := *c
+	m.argv, m.programs, m.notes = nil, nil, nil
+	return m
+}
+
+// meanings reads lines of words, " => " and what they mean.
+func meanings(t *testing.T, name string) (all []meaning) {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if line[0] == '#' {
+			continue
+		}
+		words, ours, found := strings.Cut(strings.TrimSpace(line), " => ")
+		require.True(t, found, "%s: %s", name, line)
+		all = append(all, meaning{filepath.Base(name) + ": " + words, strings.Fields(words), ours})
+	}
+	return all
+}
+
+// Every flag that these launchers document is known: it is ours under one name
+// or another, or has no effect and is noted, or is refused with what to type
+// instead.
+func TestFlagsOfOtherLaunchers(t *testing.T) {
+	for _, name := range []string{"openmpi", "hydra", "srun", "python"} {
+		t.Run(name, func(t *testing.T) {
+			for _, m := range meanings(t, filepath.Join("testdata/foreign", name)) {
+				m.check(t)
+			}
+		})
+	}
+}
