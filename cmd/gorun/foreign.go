@@ -92,7 +92,6 @@ var elsewhere = []foreign{
 	{"order-nodes ORDER", "hosts are taken in the order in which they are given"},
 	{"localhost NAME", "how others reach a host is said in the hostfile: addr=IP, or with --iface"},
 	{"usize N", "the world is all ranks: -np N"},
-	{"outfile-pattern F, errfile-pattern F", "each rank's output in a file of its own: --output-dir DIR"},
 	{"hosts-group NAME", "ranges are written: -H node[01-16]"},
 	{"bootstrap-exec-args WORDS", "the whole command, {host} for the host: --rsh 'ssh -q {host}'"},
 	// srun
