@@ -19,6 +19,7 @@ import (
 type reacher struct {
 	job     *Job
 	id      string         // of the job
+	verb    []string       // what an agent is started with, behind its program
 	dialer  *remote.Dialer // nil: all hosts are local
 	program *remote.Program
 	path    string // of the agent's program on this host
@@ -30,7 +31,7 @@ type reacher struct {
 
 // newReacher prepares to reach hosts. It fails before anything is started.
 func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
-	r := &reacher{job: job, id: id, log: job.Log}
+	r := &reacher{job: job, id: id, verb: []string{"agent", "--job", id}, log: job.Log}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -193,7 +194,7 @@ func (r *reacher) reach(ctx context.Context, h *host) (err error) {
 // connect opens the stream to the agent.
 func (r *reacher) connect(ctx context.Context, h *host, limit *startLimit) error {
 	if h.local {
-		l, err := remote.StartLocal([]string{r.path, "agent", "--job", r.id}, h.stderr)
+		l, err := remote.StartLocal(append([]string{r.path}, r.verb...), h.stderr)
 		if err == nil {
 			h.stream = l
 		}
@@ -204,7 +205,7 @@ func (r *reacher) connect(ctx context.Context, h *host, limit *startLimit) error
 		return err
 	}
 	stream, err := c.StartAgent(ctx, r.program, remote.Start{
-		Args: []string{"agent", "--job", r.id}, Stderr: h.stderr, Log: r.log,
+		Args: r.verb, Stderr: h.stderr, Log: r.log,
 		Uploading: func() func() { limit.pause(); return limit.resume },
 	})
 	if err != nil {

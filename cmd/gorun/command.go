@@ -118,7 +118,11 @@ func parse(argv []string) (*command, error) {
 // apply lets the library apply flags to c and its last program, which is
 // called with words.
 func (c *command) apply(settings []setting, words []string) error {
-	app := c.app()
+	return c.applyBy(c.app(), settings, words)
+}
+
+// applyBy is apply by an app of a verb's own.
+func (c *command) applyBy(app *cli.App, settings []setting, words []string) error {
 	ours := []string{app.Name}
 	for _, s := range settings {
 		for _, word := range s.ours {

@@ -23,16 +23,9 @@ func (f *form) arity() int { return len(strings.Fields(f.args)) }
 // grammar is all that may stand before the program.
 type grammar []form
 
-// newGrammar adds to our flags what the library need not know.
+// newGrammar adds to a job's flags what the library need not know.
 func newGrammar(flags []cli.Flag) grammar {
-	var g grammar
-	for _, f := range flags {
-		f := f.(flag)
-		g = append(g, form{append(f.names, synonyms[f.Name]...), f.Value.(*value).args, func(values []string) ([]string, error) {
-			return []string{strings.Join(append([]string{"--" + f.Name}, values...), "=")}, nil
-		}})
-	}
-	g = append(g, dialects...)
+	g := append(grammarOf(flags), dialects...)
 	for _, f := range unneeded {
 		g = append(g, f.forms(noted(f.why))...)
 	}
@@ -42,6 +35,17 @@ func newGrammar(flags []cli.Flag) grammar {
 	for _, usage := range reserved {
 		name, args, _ := strings.Cut(usage, " ")
 		g = append(g, form{[]string{name}, args, nil})
+	}
+	return g
+}
+
+// grammarOf is how our flags are written.
+func grammarOf(flags []cli.Flag) (g grammar) {
+	for _, f := range flags {
+		f := f.(flag)
+		g = append(g, form{append(f.names, synonyms[f.Name]...), f.Value.(*value).args, func(values []string) ([]string, error) {
+			return []string{strings.Join(append([]string{"--" + f.Name}, values...), "=")}, nil
+		}})
 	}
 	return g
 }

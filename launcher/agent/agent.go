@@ -32,10 +32,10 @@ const orphanGrace = 2 * time.Second
 // and acts on the launcher's messages in order; one for each stream of a rank;
 // and the keeper, which ends the job. run waits for all of them.
 type agent struct {
-	conn   *wire.Conn
-	token  string // names this agent's folders
-	window wire.Window
-	files  store
+	conn    *wire.Conn
+	folders folders
+	window  wire.Window
+	files   store
 
 	children children
 	pumps    sync.WaitGroup // one for each stream of a rank
@@ -96,14 +96,14 @@ func newAgent(stream io.ReadWriteCloser, token string, c children) *agent {
 	a := &agent{
 		conn:      conn,
 		stdin:     input{conn: conn},
-		token:     token,
-		files:     store{token: token},
+		folders:   folders{token: token},
 		began:     time.Now(),
 		children:  c,
 		changed:   make(chan struct{}),
 		sooner:    make(chan struct{}, 1),
 		inventory: topo.Scan("/", affinity()),
 	}
+	a.files.folders = &a.folders
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	return a
 }
@@ -318,5 +318,5 @@ func (a *agent) finish(err error) {
 	a.wg.Wait()
 	a.children.close()
 	a.files.close()
-	removeFolders(a.token)
+	a.folders.remove()
 }

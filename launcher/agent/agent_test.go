@@ -139,10 +139,15 @@ func TestPrivateFolders(t *testing.T) {
 	require.NoError(t, os.Symlink(target, link))
 	require.ErrorContains(t, makePrivate(link), "expected a folder")
 
-	folder, err := makeFolder("job-1", []string{open, filepath.Join(dir, "new")}, true)
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(dir, "new/job-1"), folder)
-	_, err = makeFolder("job-1", []string{open, link}, false)
+	f := &folders{token: "job-1"}
+	defer f.remove()
+	for range 2 { // the second time it is there
+		folder, err := f.make([]string{open, filepath.Join(dir, "new")}, true)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(dir, "new/job-1"), folder)
+		require.FileExists(t, filepath.Join(folder, lockName))
+	}
+	_, err := f.make([]string{open, link}, false)
 	require.ErrorContains(t, err, open)
 	require.ErrorContains(t, err, link)
 }
@@ -150,10 +155,10 @@ func TestPrivateFolders(t *testing.T) {
 // newStore returns a store that keeps everything below a test's folder.
 func newStore(t *testing.T) *store {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	s := &store{token: newToken("test")}
+	s := &store{folders: &folders{token: newToken("test")}}
 	t.Cleanup(func() {
 		s.close()
-		removeFolders(s.token)
+		s.folders.remove()
 	})
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -19,6 +20,10 @@ import (
 // An agent keeps its files in folders called by one token, each below a folder
 // of the user. The guardian makes the token and removes the folders, so that
 // they go even when the agent is killed; a sweep finds them by the job.
+//
+// The agent holds a lock in each of them for as long as it lives, which is how
+// gorun clean tells a folder in use from a lost one, also from within another
+// container that sees the same /dev/shm but not the agent.
 
 // newToken returns a name for the folders of one agent of a job. Two agents of
 // a job may share a machine, or /dev/shm without sharing process ids.
@@ -26,7 +31,22 @@ func newToken(job string) string {
 	return fmt.Sprintf("%s%d-%x", tokenPrefix(job), os.Getpid(), time.Now().UnixNano())
 }
 
-func tokenPrefix(job string) string { return "job-" + job + "-" }
+const tokenStart = "job-"
+
+func tokenPrefix(job string) string { return tokenStart + job + "-" }
+
+// jobOf returns the job whose agent has the token, "" if it is none.
+func jobOf(token string) string {
+	rest, ok := strings.CutPrefix(token, tokenStart)
+	for range 2 { // the process id and the time
+		i := strings.LastIndexByte(rest, '-')
+		if !ok || i < 0 {
+			return ""
+		}
+		rest = rest[:i]
+	}
+	return rest
+}
 
 // bases lists the user's folders, for sockets first: short, local, and in
 // memory, where making and removing a folder takes microseconds; on a disk it
@@ -40,17 +60,24 @@ func bases() []string {
 	return list
 }
 
-// makeFolder makes the folder of token below the first base that is usable
-// and, where programs shall be in it, executable. Its error says why each
-// base is not.
-func makeFolder(token string, bases []string, programs bool) (string, error) {
+// folders are those that one agent has made.
+type folders struct {
+	token string
+
+	mu    sync.Mutex
+	locks map[string]*os.File // by base
+}
+
+// make makes the agent's folder below the first base that is usable and, where
+// programs shall be in it, executable, unless it is there. Its error says why
+// each base is not.
+func (f *folders) make(bases []string, programs bool) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var problems []error
 	for _, base := range bases {
-		folder := filepath.Join(base, token)
-		err := makePrivate(base)
-		if err == nil {
-			err = makePrivate(folder)
-		}
+		folder := filepath.Join(base, f.token)
+		err := f.makeLocked(base)
 		if err == nil && programs {
 			err = executableFolder(folder)
 		}
@@ -60,6 +87,65 @@ func makeFolder(token string, bases []string, programs bool) (string, error) {
 		problems = append(problems, err)
 	}
 	return "", errors.Join(problems...)
+}
+
+// unborn is put before the name of a folder that is not locked yet.
+const unborn = "new-"
+
+// lockName is the file in an agent's folder that it holds a lock of.
+const lockName = "lock"
+
+// makeLocked makes the folder below base. It gets its name when it is locked:
+// nobody sees it without.
+func (f *folders) makeLocked(base string) error {
+	if f.locks[base] != nil {
+		return nil
+	}
+	if err := makePrivate(base); err != nil {
+		return err
+	}
+	early := filepath.Join(base, unborn+f.token)
+	if err := os.Mkdir(early, 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(early, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		_, err = lock.WriteString(bootID())
+		// File systems without locks have folders that no clean removes.
+		unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Rename(early, filepath.Join(base, f.token))
+	}
+	if err != nil {
+		if lock != nil {
+			lock.Close()
+		}
+		os.RemoveAll(early)
+		return err
+	}
+	if f.locks == nil {
+		f.locks = map[string]*os.File{}
+	}
+	f.locks[base] = lock
+	return nil
+}
+
+// remove removes the folders and gives up their locks.
+func (f *folders) remove() {
+	removeFolders(f.token)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, lock := range f.locks {
+		lock.Close()
+	}
+	f.locks = nil
+}
+
+// bootID identifies this run of this machine's kernel, "" if it is not known.
+func bootID() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
 }
 
 // makePrivate makes path a folder that only this user can enter, or checks
@@ -101,6 +187,7 @@ func executableFolder(folder string) error {
 func removeFolders(token string) {
 	for _, base := range bases() {
 		os.RemoveAll(filepath.Join(base, token))
+		os.RemoveAll(filepath.Join(base, unborn+token))
 		os.Remove(base) // only if it is empty: another job may be there
 	}
 }

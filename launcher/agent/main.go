@@ -12,10 +12,11 @@ import (
 //	agent run TOKEN      the agent below the guardian; TOKEN names its folders
 //	agent --sweep JOB    kill and remove what is left of a job on this host
 //	agent exec …         what a rank is before it is the user's program, see execArgs
+//	agent --clean        the same for all lost jobs, on standard input and output
 func Main(args []string) int {
 	var err error
 	switch {
-	case len(args) == 2 && args[0] == "--job":
+	case len(args) == 2 && args[0] == jobFlag:
 		err = guard(args[1])
 	case len(args) == 2 && args[0] == runVerb:
 		err = run(args[1])
@@ -23,8 +24,10 @@ func Main(args []string) int {
 		return execProgram(args[1:])
 	case len(args) == 2 && args[0] == "--sweep":
 		err = sweepJob(args[1])
+	case len(args) == 1 && args[0] == "--clean":
+		err = clean()
 	default:
-		err = fmt.Errorf("expected --job JOB or --sweep JOB, found %q", args)
+		err = fmt.Errorf("expected --job JOB, --sweep JOB or --clean, found %q", args)
 	}
 	if err != nil && err != errAgentFailed {
 		fmt.Fprintf(os.Stderr, "gorun agent: %v\n", err)
@@ -35,5 +38,9 @@ func Main(args []string) int {
 	return 0
 }
 
-// runVerb tells the agent below a guardian from the guardian.
-const runVerb = "run"
+// How the guardian and the agent below it are called, by which they are also
+// found among other processes.
+const (
+	jobFlag = "--job"
+	runVerb = "run"
+)

@@ -65,7 +65,7 @@ func startServices(ctx context.Context, a *agent, m *share) (*services, error) {
 // listen opens the job socket at a path, for programs that lose their door on
 // the way to the rank.
 func (s *services) listen() {
-	folder, err := makeFolder(s.agent.token, bases(), false)
+	folder, err := s.agent.folders.make(bases(), false)
 	if err == nil {
 		var l net.Listener
 		s.socket = filepath.Join(folder, "s")

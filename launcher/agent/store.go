@@ -20,9 +20,9 @@ import (
 // in the user's cache, complete or not at all, and is linked into the folder
 // of the job under its name.
 type store struct {
-	token  string
-	folder string            // of the job; "": nothing was staged
-	files  map[string]string // path by name
+	folders *folders
+	folder  string            // of the job; "": nothing was staged
+	files   map[string]string // path by name
 
 	incoming *os.File // the file that is being sent; nil: none
 	expect   *wire.File
@@ -78,7 +78,7 @@ func (s *store) prepare(m *wire.File) error {
 	// The cache first: what lies there serves the next job too.
 	candidates := bases()
 	slices.Reverse(candidates)
-	folder, err := makeFolder(s.token, candidates, true)
+	folder, err := s.folders.make(candidates, true)
 	if err != nil {
 		return fmt.Errorf("no folder can hold staged programs:\n%w", err)
 	}

@@ -16,10 +16,10 @@ type Message any
 var table = []Message{
 	// agent to launcher
 	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
-	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Done{},
+	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Done{}, &Cleaned{},
 	// launcher to agent
 	&File{}, &FileData{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
-	&Credit{}, &Report{},
+	&Credit{}, &Report{}, &Clean{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
 }
@@ -211,6 +211,39 @@ type Stopping struct{}
 // Done tells that every rank has ended, all output was sent and no process of
 // the job is left on the host but Left, which could not be killed.
 type Done struct{ Left []int }
+
+// Clean asks for what lost jobs have left on the host: to be listed only, if
+// Dry, or ended and removed. It is the only message to an agent that was
+// started for it.
+type Clean struct {
+	Jobs  []string // no others; empty: all
+	Dry   bool
+	Cache bool // remove disused files of the user's cache too
+}
+
+// Cleaned answers Clean.
+type Cleaned struct {
+	Lost         []LostJob
+	Running      []string // jobs that have an agent and were left alone
+	Disused      int      // files of the cache that nothing has used for long
+	DisusedBytes int64
+	Problems     []string
+}
+
+// LostJob is what a job without an agent has left on a host.
+type LostJob struct {
+	Job       string
+	Processes []LostProcess
+	Folders   []string
+	Groups    []string // folders of control groups
+	Problems  []string // why something of it is still there
+}
+
+// LostProcess is a process of a lost job.
+type LostProcess struct {
+	PID     int
+	Command string
+}
 
 // Notice is a sentence for the user.
 type Notice struct{ Text string }

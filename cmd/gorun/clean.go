@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gorun/gorun/launcher"
+)
+
+// cleaning is the command gorun clean. Of a job's flags it has those that say
+// which hosts are meant and how to reach them.
+type cleaning struct {
+	*command
+	launcher.Cleaning
+	json bool
+}
+
+// hostFlags are the flags of a job that concern its hosts and not its ranks.
+var hostFlags = []string{
+	"hostfile", "H", "local", "start-timeout",
+	"p", "i", "F", "accept-new-host-keys", "v", "q", "h",
+}
+
+// flags returns the table of flags of gorun clean.
+func (c *cleaning) flags() (flags []cli.Flag) {
+	for _, f := range []*cli.GenericFlag{
+		{Name: "dry-run", Usage: "only list what would be ended and removed",
+			Value: c.toggle(func() { c.Dry = true })},
+		{Name: "cache", Usage: "also remove agents and staged files unused for four weeks",
+			Value: c.toggle(func() { c.Cache = true })},
+		{Name: "json", Usage: "print what was found as JSON",
+			Value: c.toggle(func() { c.json = true })},
+	} {
+		flags = append(flags, flag{f, []string{f.Name}})
+	}
+	for _, f := range c.command.flags() {
+		if slices.Contains(hostFlags, f.Names()[0]) {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// parseClean makes a command of the words behind "gorun clean". Its error is a
+// *usageError.
+func parseClean(argv []string) (*cleaning, error) {
+	c := &cleaning{command: newCommand(argv)}
+	app := c.app()
+	app.Flags = c.flags()
+	parts, err := grammarOf(app.Flags).split(line{words: argv})
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) > 1 {
+		return nil, refusal(`expected ids of jobs, found ":"`, "gorun clean -h")
+	}
+	if err := c.applyBy(app, parts[0].settings, parts[0].program); err != nil {
+		return nil, err
+	}
+	c.Jobs = c.program().Args
+	if c.hostfile != "" && len(c.hostList) > 0 {
+		return nil, refusal("-hostfile and -H: expected one of them, found both",
+			"give the hosts in the file or in the list")
+	}
+	return c, nil
+}
+
+// clean ends what lost jobs have left and returns the exit status: 0 if nothing
+// is left, 1 if something is, 125 if a host could not be asked.
+func clean(argv []string) int {
+	con := newConsole(os.Stderr)
+	c, err := parseClean(argv)
+	if err != nil {
+		return refuse(con, err)
+	}
+	if c.help {
+		return c.printHelp(os.Stdout)
+	}
+	con.quiet = c.quiet
+	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
+		return refuse(con, err)
+	}
+	if c.job.Hosts, err = c.hosts(); err != nil {
+		return refuse(con, err)
+	}
+	c.job.SSH.Prompt = newPrompt().ask
+	if c.verbose {
+		c.job.Log = con.logger()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	hosts, err := launcher.Clean(ctx, &c.job, c.Cleaning)
+	if err != nil {
+		return c.report(con, nil, err)
+	}
+	print := c.print
+	if c.json {
+		print = printJSON
+	}
+	status := c.verdict(hosts)
+	if err := print(os.Stdout, hosts); err != nil {
+		return c.report(con, nil, err)
+	}
+	for _, h := range hosts {
+		if h.Err != nil {
+			con.fail(c.message(h.Err), c.hints(h.Err)...)
+		}
+	}
+	if status == launcher.StatusFailed {
+		con.say("origin: gorun")
+	}
+	return status
+}
+
+// verdict returns the exit status.
+func (c *cleaning) verdict(hosts []launcher.Cleaned) int {
+	status := 0
+	for _, h := range hosts {
+		switch {
+		case c.Dry && len(h.Lost) > 0, len(h.Problems) > 0,
+			slices.ContainsFunc(h.Lost, func(j launcher.LostJob) bool { return len(j.Problems) > 0 }):
+			return 1
+		case h.Err != nil:
+			status = launcher.StatusFailed
+		}
+	}
+	return status
+}
+
+// print writes what was found on each host for people.
+func (c *cleaning) print(w io.Writer, hosts []launcher.Cleaned) error {
+	var b strings.Builder
+	for _, h := range hosts {
+		if h.Err != nil {
+			continue // it is told of as an error
+		}
+		fmt.Fprintf(&b, "%s: %s\n", h.Host, c.summary(h))
+		for _, j := range h.Lost {
+			for _, p := range j.Processes {
+				fmt.Fprintf(&b, "  job %s: process %d: %s\n", j.Job, p.PID, p.Command)
+			}
+			for _, path := range slices.Concat(j.Folders, j.Groups) {
+				fmt.Fprintf(&b, "  job %s: %s\n", j.Job, path)
+			}
+			for _, problem := range j.Problems {
+				fmt.Fprintf(&b, "  job %s: %s\n", j.Job, problem)
+			}
+		}
+		for _, problem := range h.Problems {
+			fmt.Fprintf(&b, "  %s\n", problem)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// summary says in one line what a host had.
+func (c *cleaning) summary(h launcher.Cleaned) string {
+	processes := 0
+	for _, j := range h.Lost {
+		processes += len(j.Processes)
+	}
+	ended, removed := "ended", "removed"
+	if c.Dry {
+		ended, removed = "to be ended", "to be removed"
+	}
+	text := "no lost job"
+	if len(h.Lost) > 0 {
+		text = fmt.Sprintf("%s of %s, %s", count(processes, "process", "processes"), count(len(h.Lost), "lost job", "lost jobs"), ended)
+	}
+	if len(h.Running) > 0 {
+		text += "; " + count(len(h.Running), "job runs", "jobs run")
+	}
+	if h.Disused > 0 {
+		size := fmt.Sprintf("%s of %d MB in the cache", count(h.Disused, "file", "files"), (h.DisusedBytes+1<<19)>>20)
+		if c.Cache {
+			text += fmt.Sprintf("; %s, %s", size, removed)
+		} else {
+			text += fmt.Sprintf("; %s unused for four weeks, which --cache removes", size)
+		}
+	}
+	return text
+}
+
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// printJSON writes what was found for programs: one object.
+func printJSON(w io.Writer, hosts []launcher.Cleaned) error {
+	type host struct {
+		launcher.Cleaned
+		Error string `json:"error,omitempty"`
+	}
+	report := struct {
+		Hosts []host `json:"hosts"`
+	}{Hosts: []host{}}
+	for _, h := range hosts {
+		one := host{Cleaned: h}
+		if h.Err != nil {
+			one.Error = h.Err.Error()
+		}
+		report.Hosts = append(report.Hosts, one)
+	}
+	return json.NewEncoder(w).Encode(report)
+}
+
+// printHelp writes the help of gorun clean and returns the exit status.
+func (c *cleaning) printHelp(w io.Writer) int {
+	var b strings.Builder
+	b.WriteString(`gorun clean finds and ends what lost jobs have left on hosts
+
+usage: gorun clean [flags] [job…]
+
+A job is lost where none of its agents lives. Its processes are killed, its
+folders, sockets and control groups removed. Jobs that run are left alone. With
+ids of jobs, it is about these only.
+
+`)
+	for _, f := range c.flags() {
+		fmt.Fprintln(&b, f)
+	}
+	b.WriteString(`
+Exit status: 0 nothing is left, 1 something is, 125 a host could not be asked,
+2 wrong usage.
+`)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return launcher.StatusFailed
+	}
+	return 0
+}

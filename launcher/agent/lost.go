@@ -1,0 +1,267 @@
+//go:build linux
+
+package agent
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/agent/cgroup"
+)
+
+// A job is lost on a host when none of its agents there lives, for an agent
+// never ends before its ranks and all that these have started. That it lives
+// is seen by either of two signs: its process, or the lock that it holds in its
+// folder. What then still bears the job's mark was left behind.
+//
+// A process belongs to the innermost job of its GORUN_JOB_PATH: what a lost
+// job inside a running one has left is lost, and what runs in a job whose outer
+// one is lost is the inner one's to end.
+
+// survey is what a host has of the user's jobs.
+type survey struct {
+	self   map[int]bool    // this process and those above, which are not touched
+	agents map[string]bool // tokens of agents that live
+	jobs   map[string]bool // whose agents they are
+
+	processes map[string][]int // of lost jobs, by job
+	folders   map[string][]string
+	groups    map[string][]*cgroup.Group
+}
+
+// surveyJobs looks around. Marks are read before agents are: of a process with
+// a mark, the agent was there first, so that who is not seen has ended.
+func surveyJobs() *survey {
+	s := &survey{
+		self: ancestry(), agents: map[string]bool{}, jobs: map[string]bool{},
+		processes: map[string][]int{}, folders: map[string][]string{}, groups: map[string][]*cgroup.Group{},
+	}
+	marks := jobMarks(s.self)
+	groups := cgroup.Find(groupName(tokenStart))
+	free := s.readFolders()
+	s.readAgents()
+	for pid, job := range marks {
+		if !s.jobs[job] {
+			s.processes[job] = append(s.processes[job], pid)
+		}
+	}
+	for _, folder := range free {
+		token := strings.TrimPrefix(filepath.Base(folder), unborn)
+		if !s.agents[token] {
+			s.folders[jobOf(token)] = append(s.folders[jobOf(token)], folder)
+		}
+	}
+	for _, g := range groups {
+		job := jobOf(strings.TrimPrefix(filepath.Base(g.Path()), groupPrefix))
+		if owner, err := g.Owner(); err == nil && owner == os.Getuid() && job != "" && !s.jobs[job] {
+			s.groups[job] = append(s.groups[job], g)
+		}
+	}
+	return s
+}
+
+// lost lists the jobs that have left something.
+func (s *survey) lost() (jobs []string) {
+	for job := range s.processes {
+		jobs = append(jobs, job)
+	}
+	for job := range s.folders {
+		jobs = append(jobs, job)
+	}
+	for job := range s.groups {
+		jobs = append(jobs, job)
+	}
+	slices.Sort(jobs)
+	return slices.Compact(jobs)
+}
+
+// ancestry returns this process and those above it.
+func ancestry() map[int]bool {
+	above := map[int]bool{}
+	for pid, ok := os.Getpid(), true; ok && pid > 0 && !above[pid]; pid, _, ok = parent(pid) {
+		above[pid] = true
+	}
+	return above
+}
+
+// jobMarks returns the innermost job of every process of this user that has
+// one: by its own environment or, where that was erased, by an ancestor's. Left
+// out are those in self, and agents: of a job within a lost one they end when
+// their launcher is killed, and clean up after it.
+func jobMarks(self map[int]bool) map[int]string {
+	jobs, parents := map[int]string{}, map[int]int{}
+	for _, pid := range ownProcesses() {
+		if ppid, state, ok := parent(pid); ok && state != 'Z' && state != 'X' {
+			jobs[pid], parents[pid] = innermost(jobPathOf(pid)), ppid
+		}
+	}
+	marks := map[int]string{}
+	for pid := range jobs {
+		if job, _ := agentOf(pid); job != "" || self[pid] {
+			continue
+		}
+		// What is below one of self is not a leftover by that.
+		at := pid
+		for range parents {
+			if jobs[at] != "" || self[at] {
+				break
+			}
+			at = parents[at]
+		}
+		if jobs[at] != "" && (at == pid || !self[at]) {
+			marks[pid] = jobs[at]
+		}
+	}
+	return marks
+}
+
+// jobPathOf returns the GORUN_JOB_PATH of a process, "" if it has none.
+func jobPathOf(pid int) string {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	if err != nil {
+		return ""
+	}
+	for entry := range bytes.SplitSeq(b, []byte{0}) {
+		if path, found := bytes.CutPrefix(entry, []byte(jobPathVar+"=")); found {
+			return string(path)
+		}
+	}
+	return ""
+}
+
+// innermost returns the last job of a GORUN_JOB_PATH.
+func innermost(path string) string {
+	step := path[strings.LastIndexByte(path, ':')+1:]
+	job, _, _ := strings.Cut(step, "/")
+	return job
+}
+
+// ownProcesses lists the processes of this user.
+func ownProcesses() []int {
+	return slices.DeleteFunc(processes(), func(pid int) bool {
+		var stat unix.Stat_t
+		err := unix.Stat(filepath.Join("/proc", strconv.Itoa(pid)), &stat)
+		return err != nil || int(stat.Uid) != os.Geteuid()
+	})
+}
+
+// readAgents notes the agents and guardians among the processes.
+func (s *survey) readAgents() {
+	for _, pid := range ownProcesses() {
+		if job, token := agentOf(pid); job != "" {
+			s.jobs[job] = true
+			s.agents[token] = true
+		}
+	}
+}
+
+// agentOf returns the job whose agent or guardian a process is, and the token,
+// which only the agent knows; "" if it is neither.
+func agentOf(pid int) (job, token string) {
+	words := commandLine(pid)
+	switch {
+	case len(words) != 4 || words[1] != "agent":
+		return "", ""
+	case words[2] == jobFlag:
+		return words[3], ""
+	case words[2] == runVerb:
+		return jobOf(words[3]), words[3]
+	}
+	return "", ""
+}
+
+func (s *survey) noteAgent(token string) {
+	s.agents[token] = true
+	s.jobs[jobOf(token)] = true
+}
+
+// commandLine returns the words of a process, none if it has ended.
+func commandLine(pid int) []string {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+}
+
+// readFolders returns the agents' folders that nobody holds, and notes the
+// agents of the others.
+func (s *survey) readFolders() (free []string) {
+	for _, base := range bases() {
+		entries, _ := os.ReadDir(base)
+		for _, e := range entries {
+			token := strings.TrimPrefix(e.Name(), unborn)
+			if jobOf(token) == "" {
+				continue
+			}
+			path := filepath.Join(base, e.Name())
+			info, err := e.Info()
+			switch {
+			case err != nil: // gone
+			case token != e.Name() && time.Since(info.ModTime()) < birth:
+			case held(path, time.Since(info.ModTime())):
+				s.noteAgent(token)
+			default:
+				free = append(free, path)
+			}
+		}
+	}
+	return free
+}
+
+// birth is longer than an agent takes from making a folder to holding it.
+const birth = time.Minute
+
+// held says whether an agent may hold a folder, which was last changed so long
+// ago.
+func held(folder string, unchanged time.Duration) bool {
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR, 0)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) // it goes last but for its folder
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return true // or nobody can tell
+	}
+	// In a home that hosts share, its lock may be another's, which the file
+	// system does not tell us of.
+	boot := make([]byte, 64)
+	n, _ := lock.Read(boot)
+	return string(boot[:n]) != bootID() && unchanged < disused
+}
+
+// killLost kills the processes of a lost job, and returns those that did not
+// go. Every round looks again who they are: a number may be another's by then.
+func killLost(job string) (left []int) {
+	self := ancestry()
+	return killAll(func() (pids []int) {
+		for pid, of := range jobMarks(self) {
+			if of == job {
+				pids = append(pids, pid)
+			}
+		}
+		return pids
+	})
+}
+
+// alive says whether a process is neither gone nor a zombie.
+func alive(pid int) bool {
+	_, state, ok := parent(pid)
+	return ok && state != 'Z' && state != 'X'
+}
+
+// ownFile says whether a file is this user's.
+func ownFile(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
