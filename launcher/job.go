@@ -125,6 +125,7 @@ type SSH struct {
 	Jump              string // -J, where the host does not say: "a,b" goes through a, then b; "none": directly
 	Config            string // -F: an ssh_config; "": the user's and the system's; "none": neither
 	Agent             string // socket of the signing agent; "": as configured, else $SSH_AUTH_SOCK; "none": no agent
+	Rsh               string // a command that logs in instead, "ssh -x {host}"; see [remote.SSH]
 	AcceptNewHostKeys bool   // store the key of a host that is not known yet
 
 	// Prompt asks the user for the passphrase of an encrypted key without

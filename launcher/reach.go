@@ -51,7 +51,7 @@ func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
 		if !job.isLocal(h) {
 			r.dialer, err = remote.NewDialer(remote.SSH{
 				Port: job.SSH.Port, Key: job.SSH.Key, Jump: job.SSH.Jump,
-				Config: job.SSH.Config, Agent: job.SSH.Agent,
+				Config: job.SSH.Config, Agent: job.SSH.Agent, Rsh: job.SSH.Rsh,
 				AcceptNewHostKeys: job.SSH.AcceptNewHostKeys,
 				Prompt:            job.SSH.Prompt,
 				Log:               r.log,

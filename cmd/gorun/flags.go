@@ -172,6 +172,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "N", number(&job.Restarts, 0, maxRanks, "of restarts", "3")}},
 		{Name: "launcher", Usage: "how agents start: by SSH, or on this host only",
 			Value: &value{c, "auto|ssh|local", oneOf(&job.Launcher, "auto", "ssh", "local")}},
+		{Name: "rsh", Usage: "log in with this command: 'ssh -x {host}'; also {user} and {port}",
+			Value: &value{c, "CMD", word(&job.SSH.Rsh, "a command that logs in to a host", "ssh -x {host}")}},
 		{Name: "p", Usage: "port of the hosts' SSH servers",
 			Value: &value{c, "PORT", number(&job.SSH.Port, 1, 65535, "as a port", "2222")}},
 		{Name: "i", Usage: "private key to log in with",

@@ -64,7 +64,7 @@ func (c *command) hostHints(e *launcher.HostError) []string {
 	if e.Hint != "" {
 		return strings.Split(e.Hint, "\n")
 	}
-	if e.Step != string(remote.StepDial) && e.Step != string(remote.StepLogin) {
+	if e.Step != string(remote.StepDial) && e.Step != string(remote.StepLogin) || c.job.SSH.Rsh != "" {
 		return nil
 	}
 	login := []string{"ssh", "-v"}

@@ -19,7 +19,6 @@ var reserved = []string{
 	"gpu-visible all|own",
 	"json",
 	"show-env RANK",
-	"rsh CMD",
 	"iface NAME|CIDR",
 	"ports A-B",
 	"master-port PORT",

@@ -13,6 +13,9 @@ type AuthError struct {
 	Keys    []string // those it was offered, in order
 	Trouble []string // why keys and agents that were asked for could not be used
 	Err     error    // what ended the authentication
+
+	hardware          string // a key that would have been let in, and that only ssh can use; "": none
+	gssapi, hostBased bool   // the configuration allows these
 }
 
 func (e *AuthError) Error() string {

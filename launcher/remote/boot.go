@@ -26,20 +26,27 @@ type Start struct {
 
 // StartAgent runs p on the host and returns its stream, which belongs to the
 // program from the first byte. It blocks until the program starts, ctx ends or
-// the host fails for good; then the error is an *Error of StepAgent and c is
-// closed. Closing the stream closes c.
+// the host fails for good; then the error is an *Error of StepAgent, or of
+// StepLogin where a program logs in for us, and c is closed. Closing the stream
+// closes c.
 func (c *Conn) StartAgent(ctx context.Context, p *Program, start Start) (Stream, error) {
-	s, err := p.Start(ctx, c.host, start, func(command string, stderr io.Writer) (Stream, error) {
-		stop := context.AfterFunc(ctx, func() { c.client.Close() })
-		defer stop()
-		return c.start(command, stderr)
-	})
+	var s *booted
+	var err error
+	if c.rsh != nil {
+		s, err = c.startAgentByRsh(ctx, p, start)
+	} else {
+		s, err = p.boot(ctx, c.host, start, func(command string, stderr io.Writer) (Stream, error) {
+			stop := context.AfterFunc(ctx, func() { c.client.Close() })
+			defer stop()
+			return c.start(command, stderr)
+		})
+	}
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
-	if b, ok := s.(*booted); ok && !c.remote.IsValid() {
-		c.remote = b.server
+	if !c.remote.IsValid() {
+		c.remote = s.server
 	}
 	return s, nil
 }
@@ -48,15 +55,27 @@ func (c *Conn) StartAgent(ctx context.Context, p *Program, start Start) (Stream,
 // login shell there, and passes on what it writes to standard error until that
 // ends. The Stream that run returns is closed if Start fails.
 func (p *Program) Start(ctx context.Context, host string, start Start, run func(command string, stderr io.Writer) (Stream, error)) (Stream, error) {
+	s, err := p.boot(ctx, host, start, run)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (p *Program) boot(ctx context.Context, host string, start Start, run func(command string, stderr io.Writer) (Stream, error)) (*booted, error) {
 	b := &boot{program: p, start: start, marker: newMarker(), log: start.Log}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	fail := func(err error) (Stream, error) {
+	fail := func(err error) (*booted, error) {
+		step := StepAgent
+		if errors.As(err, new(*rshError)) {
+			step = StepLogin
+		}
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 		}
-		return nil, &Error{Host: host, Step: StepAgent, Err: err}
+		return nil, &Error{Host: host, Step: step, Err: err}
 	}
 	b.executable = p.own
 	own, err := p.own.digest()
@@ -182,6 +201,10 @@ func (b *boot) ended() error {
 	err := b.stream.Wait()
 	if err == nil {
 		err = &ExitError{}
+	}
+	if failed, ok := errors.AsType[*rshError](err); ok {
+		failed.said = b.stderr.shells()
+		return fmt.Errorf("%w%s", failed, b.printed())
 	}
 	return fmt.Errorf("the login shell ended before the program started: %w%s", err, b.printed())
 }

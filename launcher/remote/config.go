@@ -137,12 +137,13 @@ func looksLikeHosts(text []byte) bool {
 }
 
 // readKeywords are the directives we act upon.
-var readKeywords = []string{
+var readKeywords = append([]string{
 	"host", "match", "include",
-	"addressfamily", "bindaddress", "certificatefile", "connecttimeout", "globalknownhostsfile", "hashknownhosts",
-	"hostkeyalias", "hostname", "identitiesonly", "identityagent", "identityfile", "port", "proxycommand",
-	"proxyjump", "proxyusefdpass", "stricthostkeychecking", "user", "userknownhostsfile",
-}
+	"addressfamily", "bindaddress", "certificatefile", "connecttimeout", "globalknownhostsfile", "gssapiauthentication",
+	"hashknownhosts", "hostbasedauthentication", "hostkeyalias", "hostname", "identitiesonly", "identityagent",
+	"identityfile", "port", "proxycommand", "proxyjump", "proxyusefdpass", "stricthostkeychecking", "user",
+	"userknownhostsfile",
+}, beyondKeywords...)
 
 // parseConfig reads the lines of the file called name. Unknown keywords are
 // not its business: OpenSSH's grow by the year.

@@ -19,6 +19,12 @@ type Conn struct {
 	client *ssh.Client
 	log    *slog.Logger
 
+	// Where a program logs in when a command is started, these instead of raw
+	// and client.
+	dialer *Dialer
+	rsh    *rsh
+	words  []string
+
 	local, remote netip.AddrPort
 
 	ended   chan struct{}  // closed when the connection has ended
@@ -70,6 +76,9 @@ func addrPort(a net.Addr) netip.AddrPort {
 // sent that would need a network, but for the end of the TCP connection, which
 // the kernel sends. It may be repeated.
 func (c *Conn) Close() error {
+	if c.client == nil {
+		return nil // its stream is all there is of it
+	}
 	err := c.client.Close()
 	c.running.Wait()
 	c.left()

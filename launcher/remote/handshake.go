@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -55,7 +56,7 @@ func (h *handshake) run(address string) (*ssh.Client, error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if h.auth == nil {
-				h.auth = &AuthError{User: s.User}
+				h.auth = &AuthError{User: s.User, gssapi: s.GSSAPI, hostBased: s.HostBased}
 			}
 			h.auth.Methods = c.AllowedMethods
 			// x/crypto gives up all keys when one cannot sign.
@@ -103,6 +104,9 @@ func (h *handshake) cannotSign(key ssh.PublicKey, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.auth.Trouble = append(h.auth.Trouble, err.Error())
+	if errors.Is(err, errHardware) {
+		h.auth.hardware = err.Error()
+	}
 	wire := plain(key).Marshal()
 	isKey := func(k candidate) bool { return bytes.Equal(plain(k.PublicKey()).Marshal(), wire) }
 	if i := slices.IndexFunc(h.offered, isKey); i >= 0 {

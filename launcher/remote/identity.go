@@ -66,6 +66,10 @@ func readIdentity(path string) (*identity, error) {
 		id.public = id.signer.PublicKey()
 		return id, nil
 	}
+	if public := securityKey(path); public != nil {
+		id.public, id.denied = public, fmt.Errorf("%s: %w", path, errHardware)
+		return id, nil
+	}
 	missing, ok := errors.AsType[*ssh.PassphraseMissingError](err)
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -82,6 +86,21 @@ func readIdentity(path string) (*identity, error) {
 		}
 	}
 	return id, nil
+}
+
+// securityKey returns the public half, from the file beside it, of a key whose
+// other half is in a piece of hardware (OpenSSH's PROTOCOL.u2f). It returns nil if
+// it is another key.
+func securityKey(path string) ssh.PublicKey {
+	text, err := readSmall(path+".pub", maxKeySize)
+	if err != nil {
+		return nil
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey(text)
+	if err != nil || public.Type() != ssh.KeyAlgoSKED25519 && public.Type() != ssh.KeyAlgoSKECDSA256 {
+		return nil
+	}
+	return public
 }
 
 // open returns the key's signer, asking for the passphrase if need be. Others

@@ -108,16 +108,17 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// token waits until fewer than maxLogins logins are going on. The function it
-// returns ends this one; so does tokenTime, since a server that stays silent
-// costs us nothing, and thirty-two of them must not hold up the rest.
-func (d *Dialer) token(ctx context.Context) (release func(), err error) {
+// takeToken waits for one of tokens, of which there are as many as logins may
+// go on at a time. The function it returns gives it back; so does tokenTime,
+// since a server that stays silent costs us nothing, and thirty-two of them must
+// not hold up the rest.
+func takeToken(ctx context.Context, tokens chan struct{}) (release func(), err error) {
 	select {
-	case d.logins <- struct{}{}:
+	case tokens <- struct{}{}:
 	case <-ctx.Done():
 		return nil, errors.New("waiting for other logins to end")
 	}
-	giveBack := sync.OnceFunc(func() { <-d.logins })
+	giveBack := sync.OnceFunc(func() { <-tokens })
 	timer := time.AfterFunc(tokenTime, giveBack)
 	return func() {
 		timer.Stop()
@@ -128,7 +129,7 @@ func (d *Dialer) token(ctx context.Context) (release func(), err error) {
 // attempt connects and logs in once, through jump if that is not nil. The Conn
 // leaves jump when it is closed.
 func (d *Dialer) attempt(ctx context.Context, s *settings, jump *jumpHost) (*Conn, *failure) {
-	release, err := d.token(ctx)
+	release, err := takeToken(ctx, d.logins)
 	if err != nil {
 		return nil, &failure{step: StepDial, err: err}
 	}

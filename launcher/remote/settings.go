@@ -31,6 +31,10 @@ type settings struct {
 	Certificates   []string // for any of the keys, beside those next to the keys
 	Agent          string   // socket; "": none
 
+	Unsupported string // the directive that decides how to log in and that we do not act on; "": none
+	GSSAPI      bool   // Kerberos may log in
+	HostBased   bool   // this host's key may
+
 	KnownHosts     []string // the user's files, of which the first gets new keys, then the system's
 	NewKnownHosts  string   // where new keys go; "": nowhere
 	HostKeyAlias   string
@@ -47,7 +51,7 @@ type keyFile struct {
 
 // defaultKeys are the files tried where none is configured, in OpenSSH's
 // order.
-var defaultKeys = []string{"id_rsa", "id_ecdsa", "id_ed25519"}
+var defaultKeys = []string{"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"}
 
 // resolve finds out how to log in to h, and to the hosts on the way. Port and
 // key of the flags are the job's hosts' only: a jump host has its own.
@@ -100,6 +104,8 @@ func (d *Dialer) settle(r request, behind []*settings) (*settings, error) {
 	if s.Agent, err = d.agentSocket(e, t); err != nil {
 		return nil, err
 	}
+	s.GSSAPI, s.HostBased = isYes(e.first("gssapiauthentication")), isYes(e.first("hostbasedauthentication"))
+	s.Unsupported = unsupported(e)
 	return s, nil
 }
 

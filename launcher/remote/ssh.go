@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -25,6 +26,13 @@ type SSH struct {
 	Config string // ssh's -F: read instead of the user's and the system's files; "none": no file
 	Agent  string // the signing agent's socket; "": as configured, else $SSH_AUTH_SOCK; "none": no agent
 
+	// Rsh is the command that logs in, instead of this package: split into words
+	// as a shell would, {host}, {user} and {port} replaced, the host added where
+	// it is not in it, and then, as one word, a command for a shell there. To ssh,
+	// told by its name, the other fields and the host's entry go as options,
+	// behind those that are there; other programs hear of nothing else.
+	Rsh string
+
 	// AcceptNewHostKeys stores the keys of hosts that known_hosts does not
 	// have, as StrictHostKeyChecking=accept-new does. A key that differs from
 	// the stored one is refused all the same.
@@ -46,7 +54,9 @@ type Dialer struct {
 	log    *slog.Logger
 	local  localUser
 	files  [][]directive // the user's ssh_config, the system's
+	rsh    *rsh          // what logs in instead; nil: this package
 	logins chan struct{} // a token for each login in flight
+	turns  chan struct{} // the one token of programs that may ask the user
 
 	mu     sync.Mutex
 	known  map[string]*hostKeys // by the names of the known_hosts files
@@ -71,6 +81,7 @@ func NewDialer(conf SSH) (*Dialer, error) {
 		conf:   conf,
 		log:    conf.Log,
 		logins: make(chan struct{}, maxLogins),
+		turns:  make(chan struct{}, 1),
 		known:  map[string]*hostKeys{},
 		keys:   map[string]*identity{},
 		agents: map[string]*signingAgent{},
@@ -91,6 +102,10 @@ func NewDialer(conf SSH) (*Dialer, error) {
 	var err error
 	if d.local, err = currentUser(); err != nil {
 		return nil, err
+	}
+	if conf.Rsh != "" {
+		d.rsh, err = parseRsh(conf.Rsh)
+		return d, err
 	}
 	d.files, err = readConfigFiles(conf.Config, d.local)
 	return d, err
@@ -146,10 +161,23 @@ func (d *Dialer) Close() error {
 // A jump host, of whichever of h, d and ssh_config, is logged in to as ssh_config
 // says of it, once for all hosts behind it. A ProxyCommand is run by the user's
 // shell and ends with the connection.
+//
+// What only OpenSSH can do, such as to sign with a security key, makes its ssh
+// log in: Warnings says why. That happens when StartAgent is called.
 func (d *Dialer) Dial(ctx context.Context, h hostfiles.Host) (*Conn, error) {
+	if d.rsh != nil {
+		return d.dialRsh(h, d.rsh)
+	}
 	s, err := d.resolve(h)
 	if err != nil {
 		return nil, &Error{Host: h.Name, Step: StepDial, Err: err}
 	}
-	return d.login(ctx, s)
+	if why := s.beyondUs(); why != "" {
+		return d.dialSystem(h, why, true)
+	}
+	c, err := d.login(ctx, s)
+	if auth, ok := errors.AsType[*AuthError](err); ok {
+		return d.retryWithSystem(ctx, h, auth, err)
+	}
+	return c, err
 }

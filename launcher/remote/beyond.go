@@ -1,0 +1,69 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/gorun/gorun/hostfiles"
+)
+
+// What this package cannot do, OpenSSH's ssh does in its stead. There are two
+// kinds. A directive that decides by itself who the host is or how the user logs
+// in is seen in the configuration. Whether a server wants a key that is in a
+// piece of hardware, or Kerberos, is known only when it has let in with nothing
+// else.
+
+// beyondKeywords are the directives of the first kind. Those that merely choose
+// among algorithms are not here: the system's file of some distributions has
+// them, and ours are a subset that is as strict.
+var beyondKeywords = []string{"bindinterface", "knownhostscommand", "pkcs11provider", "revokedhostkeys"}
+
+// unsupported returns the first of these in force and where it stands, or "".
+func unsupported(e *evaluation) string {
+	for _, keyword := range beyondKeywords {
+		if v := e.first(keyword); v != "" && !strings.EqualFold(v, "none") {
+			return fmt.Sprintf("%s: %s %s", e.pos(keyword), keyword, v)
+		}
+	}
+	return ""
+}
+
+// beyondUs says why only ssh can log in to the host, or to one on the way; "":
+// we can.
+func (s *settings) beyondUs() string {
+	for ; s != nil; s = s.Jump {
+		if s.Unsupported != "" {
+			return s.Unsupported
+		}
+	}
+	return ""
+}
+
+// errHardware is why a key cannot sign here.
+var errHardware = errors.New("the key is in a security key, which needs a touch")
+
+// retryWithSystem has ssh log in where the server that sent auth asks for what
+// only ssh can do. Otherwise it returns err.
+func (d *Dialer) retryWithSystem(ctx context.Context, h hostfiles.Host, auth *AuthError, err error) (*Conn, error) {
+	switch {
+	case auth.hardware != "":
+		return d.dialSystem(h, auth.hardware, true)
+	case auth.gssapi && slices.Contains(auth.Methods, "gssapi-with-mic") && hasTicket(ctx):
+		return d.dialSystem(h, "no key was let in, and the server accepts Kerberos", false,
+			"-o", "PreferredAuthentications=gssapi-with-mic,gssapi-keyex")
+	case auth.hostBased && slices.Contains(auth.Methods, "hostbased"):
+		return d.dialSystem(h, "no key was let in, and the server accepts HostbasedAuthentication", false,
+			"-o", "PreferredAuthentications=hostbased")
+	}
+	return nil, err
+}
+
+// hasTicket says whether the user has a Kerberos ticket. Distributions turn
+// GSSAPIAuthentication on for everyone.
+func hasTicket(ctx context.Context) bool {
+	return exec.CommandContext(ctx, "klist", "-s").Run() == nil
+}
