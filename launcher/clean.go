@@ -85,7 +85,7 @@ func Clean(ctx context.Context, job *Job, c Cleaning) ([]Cleaned, error) {
 // clean has one host cleaned.
 func (r *reacher) clean(ctx context.Context, h *host, c Cleaning) (*wire.Cleaned, error) {
 	defer h.close()
-	if err := r.reach(ctx, h); err != nil {
+	if err := r.reach(ctx, h, func(Event) {}); err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { h.stream.Close() })()

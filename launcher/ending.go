@@ -20,6 +20,16 @@ func (l *launch) report(host, cause string, ranks ...int) {
 	}
 }
 
+// suspect notes that a host does not answer another. The stream to its agent
+// decides whether it is lost.
+func (l *launch) suspect(by *host, node int) {
+	if node < 0 || node >= len(l.hosts) || l.stopping || l.hosts[node].suspected || l.hosts[node].ended() {
+		return // one host's word is enough
+	}
+	l.hosts[node].suspected = true
+	l.event(Event{Kind: HostSuspected, Host: l.hosts[node].name, Rank: -1, Message: "it does not answer " + by.name})
+}
+
 // lose is the verdict on a host whose agent is gone.
 func (l *launch) lose(h *host, why error) {
 	if l.noticePause(time.Now()); l.stopped > 0 {

@@ -38,11 +38,12 @@ type host struct {
 	unfit error // it could not be reached, or failed the pre-flight
 
 	// Under the supervisor.
-	stopping bool // it acknowledged Stop
-	done     bool // nothing is left there
-	lost     error
-	ready    bool
-	gossip   string
+	stopping  bool // it acknowledged Stop
+	done      bool // nothing is left there
+	lost      error
+	suspected bool // another host has said that it does not answer
+	ready     bool
+	gossip    string
 }
 
 // ended says whether no more will come from the host.

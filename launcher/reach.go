@@ -80,14 +80,20 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	var mu sync.Mutex // one event at a time
+	tell := func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		event(e)
+	}
 	failed, pending := 0, map[*host]bool{}
 	for _, h := range hosts {
 		pending[h] = true
+		event(Event{Kind: HostReaching, Host: h.name, Rank: -1})
 	}
 	var giveUp sync.Once
 	for _, h := range hosts {
 		wg.Go(func() {
-			err := r.reach(ctx, h)
+			err := r.reach(ctx, h, tell)
 			mu.Lock()
 			defer mu.Unlock()
 			delete(pending, h)
@@ -111,7 +117,7 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 		mu.Lock()
 		defer mu.Unlock()
 		if len(pending) > 0 {
-			event(Event{Kind: Warning, Rank: -1, Message: "waiting for " + listNames(hosts, pending)})
+			event(Event{Kind: Waiting, Rank: -1, Message: "for " + listNames(hosts, pending)})
 		}
 	})
 	defer slow.Stop()
@@ -165,7 +171,7 @@ var errHostFailed = errors.New("another host could not be reached")
 var errStartTimeout = errors.New("no answer within --start-timeout")
 
 // reach starts the agent of one host and waits for its hello.
-func (r *reacher) reach(ctx context.Context, h *host) (err error) {
+func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err error) {
 	ctx, limit := newStartLimit(ctx, r.job.Limits.start())
 	defer limit.end()
 	h.stderr = &excerpt{}
@@ -175,7 +181,11 @@ func (r *reacher) reach(ctx context.Context, h *host) (err error) {
 			err = errStartTimeout
 		}
 	}()
-	if err := r.connect(ctx, h, limit); err != nil {
+	uploading := func() {
+		limit.pause()
+		tell(Event{Kind: HostUploading, Host: h.name, Rank: -1})
+	}
+	if err := r.connect(ctx, h, func() func() { uploading(); return limit.resume }); err != nil {
 		return err
 	}
 	h.conn = wire.NewConn(h.stream)
@@ -187,12 +197,15 @@ func (r *reacher) reach(ctx context.Context, h *host) (err error) {
 	if h.hello, err = checkHello(m); err != nil {
 		return err
 	}
-	limit.pause()
+	if len(r.files) > 0 {
+		uploading()
+	}
 	return sendFiles(h.conn, r.files)
 }
 
-// connect opens the stream to the agent.
-func (r *reacher) connect(ctx context.Context, h *host, limit *startLimit) error {
+// connect opens the stream to the agent. uploading is called when the agent's
+// program is not there yet.
+func (r *reacher) connect(ctx context.Context, h *host, uploading func() (done func())) error {
 	if h.local {
 		l, err := remote.StartLocal(append([]string{r.path}, r.verb...), h.stderr)
 		if err == nil {
@@ -206,7 +219,7 @@ func (r *reacher) connect(ctx context.Context, h *host, limit *startLimit) error
 	}
 	stream, err := c.StartAgent(ctx, r.program, remote.Start{
 		Args: r.verb, Stderr: h.stderr, Log: r.log,
-		Uploading: func() func() { limit.pause(); return limit.resume },
+		Uploading: uploading,
 	})
 	if err != nil {
 		return err

@@ -186,6 +186,8 @@ func (l *launch) handle(m letter) {
 		}
 		l.noticed[m.Text] = true
 		l.event(Event{Kind: Warning, Host: h.name, Rank: -1, Message: m.Text})
+	case *wire.Suspected:
+		l.suspect(h, m.Node)
 	case *wire.Done:
 		h.done = true
 		if len(m.Left) > 0 {

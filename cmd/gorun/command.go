@@ -25,7 +25,9 @@ type command struct {
 
 	displayMap, dryRun bool
 	verbose, quiet     bool
-	allEnds            bool // list how every rank ended
+	progress           string // --progress; "": auto
+	events, reportFile string // paths
+	allEnds            bool   // list how every rank ended
 	timestamp          bool
 	outputOnly         bool
 	stdin              string // of --stdin

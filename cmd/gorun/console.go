@@ -13,6 +13,8 @@ package main
 //     gorun", since programs use our exit statuses too.
 //   - A reader that went away (head, a closed terminal) is told nothing.
 //   - Questions go to the controlling terminal, never to the standard streams.
+//   - How far a launch is stands in one line of a terminal, which is gone
+//     before anything else is written.
 //   - -q leaves errors only; -v adds a line for everything that happens.
 
 import (
@@ -25,6 +27,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"golang.org/x/term"
 )
 
 // console is standard error, shared by gorun and the ranks.
@@ -34,6 +38,7 @@ type console struct {
 	mu      sync.Mutex // guards what follows, and keeps lines whole
 	w       io.Writer
 	midLine bool   // a rank's last line has no newline yet
+	passing string // a status line that stands at the cursor
 	recent  []byte // the end of what ranks wrote, at most recentSize
 }
 
@@ -47,6 +52,7 @@ func newConsole(w io.Writer) *console { return &console{w: w} }
 func (c *console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.erase()
 	n, err := c.w.Write(p)
 	if n > 0 {
 		c.midLine = p[n-1] != '\n'
@@ -91,6 +97,7 @@ func (c *console) Stat() (os.FileInfo, error) {
 func (c *console) say(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.erase()
 	text := fmt.Sprintf(format, args...)
 	if c.midLine {
 		text = "\n" + text
@@ -102,6 +109,34 @@ func (c *console) say(format string, args ...any) {
 	}
 	// Nobody is left to be told that standard error cannot be written.
 	io.WriteString(c.w, text)
+}
+
+// status shows a line on a terminal that the next one replaces, and whatever
+// else is written; "" takes it away.
+func (c *console) status(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if line == c.passing || c.midLine {
+		return
+	}
+	c.erase()
+	if f, ok := c.w.(*os.File); ok {
+		// A line that wraps could not be taken back.
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			runes := []rune(line)
+			line = string(runes[:min(len(runes), width-1)])
+		}
+	}
+	io.WriteString(c.w, line)
+	c.passing = line
+}
+
+// erase takes the status line away. c.mu is held.
+func (c *console) erase() {
+	if c.passing != "" {
+		io.WriteString(c.w, "\r\x1b[K") // ECMA-48: erase in line
+		c.passing = ""
+	}
 }
 
 // note says what the user should know and need not act on.

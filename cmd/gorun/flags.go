@@ -186,6 +186,18 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "FILE", path(&job.SSH.Config, filepath.Join("~", ".ssh", "config"))}},
 		{Name: "accept-new-host-keys", Usage: "store the keys of hosts that are not known yet",
 			Value: c.toggle(func() { job.SSH.AcceptNewHostKeys = true })},
+		{Name: "events", Usage: "write everything that happens as lines of JSON, - to standard error",
+			Value: &value{c, "F", func(s string) error {
+				if s == "-" {
+					c.events = s
+					return nil
+				}
+				return path(&c.events, "events.jsonl")(s)
+			}}},
+		{Name: "report-file", Usage: "write how the job ended as JSON",
+			Value: &value{c, "F", path(&c.reportFile, "report.json")}},
+		{Name: "progress", Usage: "show how far a slow launch is: on a terminal, always, never",
+			Value: &value{c, "auto|on|off", oneOf(&c.progress, "auto", "on", "off")}},
 		{Name: "v", Aliases: []string{"verbose"}, Usage: "say what happens",
 			Value: c.toggle(func() { c.verbose, c.quiet = true, false })},
 		{Name: "q", Aliases: []string{"quiet"}, Usage: "say nothing but errors",

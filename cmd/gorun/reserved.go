@@ -22,9 +22,6 @@ var reserved = []string{
 	"iface NAME|CIDR",
 	"ports A-B",
 	"master-port PORT",
-	"events F",
-	"report-file F",
-	"progress auto|on|off",
 	"stack-traces",
 	"strict",
 	"nccl-comm-id",
@@ -32,9 +29,7 @@ var reserved = []string{
 
 // instead is what comes near a reserved flag.
 var instead = map[string]string{
-	"rank-by":  "--map-by node",
-	"events":   "-v",
-	"progress": "-v",
+	"rank-by": "--map-by node",
 }
 
 // flagNotBuilt refuses a reserved flag and offers the line without it.

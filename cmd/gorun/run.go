@@ -65,37 +65,70 @@ func (c *command) read() (err error) {
 // run connects the job's streams and signals, runs it and reports its end.
 func (c *command) run(con *console) int {
 	ctx := context.Background() // what ends a job early comes as a signal
+	if err := checkReportFile(c.reportFile); err != nil {
+		return refuse(con, err)
+	}
+	events, err := openEventLog(con, c.events)
+	if err != nil {
+		return refuse(con, err)
+	}
+	defer events.close()
 	signals, stop := watchSignals()
 	defer stop()
 
 	c.job.Signals = signals
-	c.job.SSH.Prompt = newPrompt().ask
+	progress, prompt := c.newProgress(con), newPrompt()
+	defer progress.end()
+	c.job.SSH.Prompt = func(ctx context.Context, host, question string) ([]byte, error) {
+		defer progress.yield()()
+		return prompt.ask(ctx, host, question)
+	}
 	c.connectStreams(con)
-	c.job.Events = c.listener(con)
+	listen := c.listener(con, progress != nil)
+	c.job.Events = func(ev launcher.Event) {
+		progress.update(ev)
+		events.write(ev)
+		listen(ev)
+	}
 	if c.verbose {
 		c.job.Log = con.logger()
 	}
 
+	result := &launcher.Result{}
 	if c.dryRun {
-		plan, err := launcher.Plan(ctx, &c.job)
-		if err == nil {
-			err = plan.Table(os.Stdout)
-		}
-		return c.report(con, nil, err)
+		err = c.plan(ctx, progress)
+	} else {
+		result, err = launcher.Run(ctx, &c.job)
 	}
-	result, err := launcher.Run(ctx, &c.job)
+	if c.reportFile != "" {
+		if err := writeReportFile(c.reportFile, newJobReport(result, err)); err != nil {
+			con.note("warning: --report-file: %v", err)
+		}
+	}
 	return c.report(con, result, err)
 }
 
-// listener returns what is told of the job's events: warnings always, the
-// rest with -v, and with --display-map the plan.
-func (c *command) listener(con *console) func(launcher.Event) {
+// plan prints where the ranks would go.
+func (c *command) plan(ctx context.Context, progress *progress) error {
+	plan, err := launcher.Plan(ctx, &c.job)
+	progress.end()
+	if err != nil {
+		return err
+	}
+	return plan.Table(os.Stdout)
+}
+
+// listener returns what is told of the job's events: warnings always, waiting
+// unless progress shows it, the rest with -v, and with --display-map the plan.
+func (c *command) listener(con *console, progress bool) func(launcher.Event) {
 	return func(ev launcher.Event) {
 		switch {
 		case ev.Kind == launcher.Warning:
 			con.note("%v", ev)
 		case c.verbose:
 			con.say("gorun: %s %v", ev.Time.Format("15:04:05.000"), ev)
+		case ev.Kind == launcher.Waiting && !progress:
+			con.note("waiting %s", ev.Message)
 		}
 		if ev.Kind == launcher.Placed && c.displayMap {
 			ev.Plan.Table(con) // as with say, nobody is left to be told of an error

@@ -59,7 +59,27 @@ func startServices(ctx context.Context, a *agent, m *share) (*services, error) {
 		return nil, err
 	}
 	s.listen()
+	if len(m.Hosts) > 1 {
+		s.wg.Go(s.watchMembers)
+	}
 	return s, nil
+}
+
+// watchMembers tells the launcher of hosts that do not answer this one.
+func (s *services) watchMembers() {
+	for ev, err := range s.Node.Events(s.ctx, 0) {
+		if err != nil {
+			return
+		}
+		if ev.Kind != rendezvous.Suspected {
+			continue
+		}
+		for node, h := range s.agent.start.Hosts {
+			if h.Name == ev.Host {
+				s.agent.conn.Send(&wire.Suspected{Node: node})
+			}
+		}
+	}
 }
 
 // listen opens the job socket at a path, for programs that lose their door on

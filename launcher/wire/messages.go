@@ -16,7 +16,7 @@ type Message any
 var table = []Message{
 	// agent to launcher
 	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
-	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Done{}, &Cleaned{},
+	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Suspected{}, &Done{}, &Cleaned{},
 	// launcher to agent
 	&File{}, &FileData{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{}, &Clean{},
@@ -207,6 +207,10 @@ type Stop struct {
 
 // Stopping acknowledges Stop: no Exited that follows is a rank's own doing.
 type Stopping struct{}
+
+// Suspected tells that another host, by its index in Start, does not answer the
+// agent's gossip member. It is a hint.
+type Suspected struct{ Node int }
 
 // Done tells that every rank has ended, all output was sent and no process of
 // the job is left on the host but Left, which could not be killed.

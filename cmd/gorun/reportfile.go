@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gorun/gorun/launcher"
+)
+
+// jobReport is what --report-file writes: one JSON object.
+type jobReport struct {
+	Job      string              `json:"job"`
+	Status   int                 `json:"status"`
+	Origin   string              `json:"origin,omitempty"` // of a status other than 0: "rank" or "gorun"
+	Error    string              `json:"error,omitempty"`
+	Elapsed  float64             `json:"elapsed"` // seconds
+	Restarts int                 `json:"restarts"`
+	First    *launcher.RankExit  `json:"first,omitempty"` // the failure that decided
+	Ranks    []launcher.RankExit `json:"ranks"`           // of the last attempt
+}
+
+func newJobReport(result *launcher.Result, err error) jobReport {
+	r := jobReport{
+		Job: result.Job, Status: launcher.ExitStatus(err),
+		Elapsed: result.Elapsed.Seconds(), Restarts: result.Restarts,
+		First: result.First, Ranks: result.Ranks,
+	}
+	if r.Ranks == nil {
+		r.Ranks = []launcher.RankExit{}
+	}
+	if err != nil {
+		r.Origin, r.Error = origin(err), err.Error()
+	}
+	return r
+}
+
+// checkReportFile refuses a path that could not be written at the end: the
+// report of a job that ran for a week must not be lost to a typing error.
+func checkReportFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := createReport(path)
+	if err == nil {
+		err = f.discard()
+	}
+	if err != nil {
+		return refusal("--report-file: "+err.Error(), "give a path in a folder that exists and can be written")
+	}
+	return nil
+}
+
+// writeReportFile writes the report of a job that has ended. Who reads the path
+// sees an old report or the new one, never a part.
+func writeReportFile(path string, report jobReport) error {
+	f, err := createReport(path)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(f)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(report); err != nil {
+		f.discard()
+		return err
+	}
+	return f.publish()
+}
+
+// report is a file in the making, beside the one whose place it will take.
+// What is not a regular file, such as a pipe, is written itself.
+type report struct {
+	*os.File
+	path string // to become; "": it is what it is
+}
+
+func createReport(path string) (report, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return report{}, fmt.Errorf("%s: expected a file, found a folder", path)
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		return report{f, ""}, err
+	case err == nil: // through links, which stay
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return report{}, err
+		}
+	}
+	// os.CreateTemp would leave out what the user's umask allows others.
+	f, err := os.OpenFile(fmt.Sprintf("%s.%d.tmp", path, os.Getpid()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		e.Path = path // the user knows of no other
+	}
+	return report{f, path}, err
+}
+
+func (r report) publish() error {
+	err := r.Close()
+	if r.path == "" || err != nil {
+		return err
+	}
+	return os.Rename(r.Name(), r.path)
+}
+
+func (r report) discard() error {
+	err := r.Close()
+	if r.path == "" || err != nil {
+		return err
+	}
+	return os.Remove(r.Name())
+}
