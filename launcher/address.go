@@ -1,8 +1,11 @@
 package launcher
 
 import (
+	"context"
+	"net"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // candidate is what is known of a host's addresses when they are chosen.
@@ -50,6 +53,28 @@ func chooseAddresses(hosts []candidate) []netip.Addr {
 	}
 	return chosen
 }
+
+// addressByName returns the address of a host that was reached without telling
+// where, as by srun: the one of its own that its name has here. It is zero if
+// the name has none, or takes long to look up, or there is but one to choose.
+func addressByName(ctx context.Context, name string, own []netip.Addr) netip.Addr {
+	own = slices.DeleteFunc(unique(own), netip.Addr.IsLoopback)
+	if len(own) < 2 {
+		return netip.Addr{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
+	defer cancel()
+	named, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	for _, a := range unique(named) {
+		if slices.Contains(own, a) {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// lookupPatience bounds the look-up of a name that the job can do without.
+const lookupPatience = 2 * time.Second
 
 // unique returns the valid addresses of list, each once, in order.
 func unique(list []netip.Addr) []netip.Addr {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -52,20 +51,25 @@ type LostProcess struct {
 // the order of the hosts. Its error is a *PlanError, or about this process's
 // own program.
 func Clean(ctx context.Context, job *Job, c Cleaning) ([]Cleaned, error) {
-	entries := job.Hosts
-	if entries == nil {
-		entries = []hostfiles.Host{thisHost()}
+	m := &means{job: job}
+	var err error
+	if m.batch, _, err = schedule(job); err != nil {
+		return nil, &PlanError{[]error{err}}
+	}
+	entries, _ := m.batch.entries(job.Hosts)
+	if problems := m.check(entries); len(problems) > 0 {
+		return nil, &PlanError{problems}
 	}
 	if job.Local != "never" {
 		entries = mergeLocal(entries)
 	}
-	r, err := newReacher(job, "", entries)
+	r, err := newReacher(m, "", entries)
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
 	r.verb = []string{"agent", "--clean"}
-	roster := newRoster(entries, 0, job.isLocal)
+	roster := newRoster(entries, 0, m.isLocal)
 	cleaned := make([]Cleaned, len(roster.all))
 	var wg sync.WaitGroup
 	for i := range roster.all {

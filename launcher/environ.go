@@ -42,8 +42,9 @@ func (p *prepared) selectEnv() error {
 		return err
 	}
 	p.compat = as
-	p.env, p.warnings = p.job.Env.selected(os.Environ(), reserved)
-	p.warnings = append(p.warnings, warnings...)
+	env, more := p.job.Env.selected(os.Environ(), reserved)
+	p.env = env
+	p.warnings = slices.Concat(p.warnings, more, warnings)
 	return nil
 }
 

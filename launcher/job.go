@@ -16,7 +16,7 @@ import (
 // Job is what to run. Only Apps is required. [Run] does not change it.
 type Job struct {
 	Apps      []App            // the programs; ranks are numbered in this order
-	Hosts     []hostfiles.Host // nil: this host
+	Hosts     []hostfiles.Host // nil: those of the scheduler's allocation, else this host
 	Placement placement.Policy
 	Env       Env
 	Streams   Streams
@@ -39,8 +39,15 @@ type Job struct {
 	Stage bool     // copy the program to the hosts, by content hash
 	Files []string // copied to the hosts too, into the folder of the staged program
 
-	// Launcher is how agents are started on hosts that are not this one: "ssh", or
-	// "local", which refuses such hosts. "" and "auto" are ssh.
+	// Allocation is "auto", the default, which takes hosts and slots from the
+	// batch scheduler that this process runs under (package allocation), or
+	// "none". Hosts that are named all the same count as they are written; those
+	// of the allocation have its slots if they are written without.
+	Allocation string
+	// Launcher is how agents are started on hosts that are not this one: "ssh";
+	// "slurm", by srun on nodes of the Slurm job that this process is part of;
+	// "local", which refuses such hosts. "" and "auto" are slurm for a node of the
+	// job, unless its entry tells how to log in, and ssh for any other host.
 	Launcher string
 	// Local is "auto", the default, which starts the agent of an entry that
 	// means this host as a child, or "never", which logs in even there.

@@ -28,6 +28,7 @@ type prepared struct {
 	compat   []rankenv.Launcher // whose variables ranks get
 	warnings []string
 	tag      stdio.Tag
+	means    means
 	roster   *roster
 	ranks    int // the size of the world, once the first attempt has settled it
 	alone    int // that of a job without hosts, once this one is known
@@ -53,12 +54,12 @@ func prepare(job *Job) (*prepared, error) {
 	if job.Continue && job.Restarts > 0 {
 		problem("--restarts and --on-failure continue: expected one of them, found both")
 	}
-	entries := job.Hosts
-	if job.Hosts == nil {
-		entries = []hostfiles.Host{thisHost()}
+	entries, err := p.hosts()
+	if err != nil {
+		problems = append(problems, err)
 	}
 	problems = append(problems, unusedFields(entries)...)
-	problems = append(problems, checkLauncher(job, entries)...)
+	problems = append(problems, p.means.check(entries)...)
 	if job.Local != "never" {
 		entries = mergeLocal(entries)
 	}
@@ -66,8 +67,7 @@ func prepare(job *Job) (*prepared, error) {
 		problem("--spares: expected fewer than the %d hosts that there are, found %d", len(entries), job.Spares)
 		return p, &PlanError{problems}
 	}
-	p.roster = newRoster(entries, job.Spares, job.isLocal)
-	var err error
+	p.roster = newRoster(entries, job.Spares, p.means.isLocal)
 	if err = p.selectEnv(); err != nil {
 		problems = append(problems, err)
 	}
@@ -97,8 +97,25 @@ func prepare(job *Job) (*prepared, error) {
 	if len(problems) > 0 {
 		return p, &PlanError{problems}
 	}
-	p.reacher, err = newReacher(job, p.id, entries)
+	p.reacher, err = newReacher(&p.means, p.id, entries)
 	return p, err
+}
+
+// hosts returns the entries that the job is about, and notes in warnings what is
+// odd about them.
+func (p *prepared) hosts() (entries []hostfiles.Host, err error) {
+	var broken string
+	p.means.job = p.job
+	if p.means.batch, broken, err = schedule(p.job); err != nil {
+		return p.job.Hosts, err
+	}
+	entries, outside := p.means.batch.entries(p.job.Hosts)
+	for _, w := range []string{broken, outside} {
+		if w != "" {
+			p.warnings = append(p.warnings, w)
+		}
+	}
+	return entries, nil
 }
 
 // checkApps refuses programs that cannot be.
@@ -185,29 +202,6 @@ func unusedFields(entries []hostfiles.Host) []error {
 	return problems
 }
 
-// checkLauncher refuses a launcher that there is not, and hosts that it does not
-// reach.
-func checkLauncher(job *Job, entries []hostfiles.Host) (problems []error) {
-	switch job.Launcher {
-	case "", "auto", "ssh":
-	case "local":
-		for _, h := range entries {
-			if !job.isLocal(h) {
-				problems = append(problems, fmt.Errorf("--launcher local starts ranks on this host only, and %s is another "+
-					"(or --local never, a port=, user=, key= or jump= says to log in)", h.Name))
-			}
-		}
-	default:
-		problems = append(problems, fmt.Errorf("--launcher: expected auto, ssh or local, found %q", job.Launcher))
-	}
-	return problems
-}
-
-// isLocal says whether an entry means this host.
-func (j *Job) isLocal(h hostfiles.Host) bool {
-	return j.Local != "never" && remote.IsLocal(h)
-}
-
 // size is the number of ranks asked for, 0 if the slots decide, or the programs.
 func (p *prepared) size() int {
 	if p.ranks > 0 {
@@ -217,7 +211,7 @@ func (p *prepared) size() int {
 		return 0
 	}
 	ranks := p.job.Apps[0].Ranks
-	if ranks == 0 && p.job.Hosts == nil && p.policy.PerHost == 0 && p.policy.MapBy != placement.ByRankfile {
+	if ranks == 0 && p.job.Hosts == nil && p.means.batch.allocation == nil && p.policy.PerHost == 0 && p.policy.MapBy != placement.ByRankfile {
 		return max(p.alone, 1)
 	}
 	return ranks

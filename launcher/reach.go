@@ -18,9 +18,11 @@ import (
 // reacher starts agents.
 type reacher struct {
 	job     *Job
-	id      string         // of the job
+	id      string // of the job
+	means   *means
 	verb    []string       // what an agent is started with, behind its program
-	dialer  *remote.Dialer // nil: all hosts are local
+	dialer  *remote.Dialer // nil: no host is reached by SSH
+	slurm   *remote.Slurm  // nil: none is by srun
 	program *remote.Program
 	path    string // of the agent's program on this host
 	files   []stagedFile
@@ -30,8 +32,9 @@ type reacher struct {
 }
 
 // newReacher prepares to reach hosts. It fails before anything is started.
-func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
-	r := &reacher{job: job, id: id, verb: []string{"agent", "--job", id}, log: job.Log}
+func newReacher(m *means, id string, hosts []hostfiles.Host) (*reacher, error) {
+	job := m.job
+	r := &reacher{job: job, id: id, means: m, verb: []string{"agent", "--job", id}, log: job.Log}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -48,7 +51,13 @@ func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
 		return nil, err
 	}
 	for _, h := range hosts {
-		if !job.isLocal(h) {
+		switch {
+		case m.isLocal(h):
+		case m.bySlurm(h) && r.slurm == nil:
+			if r.slurm, err = remote.NewSlurm(m.batch.allocation.Job); err != nil {
+				return nil, &PlanError{[]error{err}}
+			}
+		case !m.bySlurm(h) && r.dialer == nil:
 			r.dialer, err = remote.NewDialer(remote.SSH{
 				Port: job.SSH.Port, Key: job.SSH.Key, Jump: job.SSH.Jump,
 				Config: job.SSH.Config, Agent: job.SSH.Agent, Rsh: job.SSH.Rsh,
@@ -59,7 +68,6 @@ func newReacher(job *Job, id string, hosts []hostfiles.Host) (*reacher, error) {
 			if err != nil {
 				return nil, &PlanError{[]error{err}}
 			}
-			break
 		}
 	}
 	return r, nil
@@ -197,6 +205,9 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 	if h.hello, err = checkHello(m); err != nil {
 		return err
 	}
+	if !h.local && !h.reached.IsValid() {
+		h.reached = addressByName(ctx, h.entry.Name, parseAddrs(h.hello.Addrs))
+	}
 	if len(r.files) > 0 {
 		uploading()
 	}
@@ -213,14 +224,22 @@ func (r *reacher) connect(ctx context.Context, h *host, uploading func() (done f
 		}
 		return err
 	}
+	start := remote.Start{
+		Args: r.verb, Stderr: h.stderr, Log: r.log,
+		Uploading: uploading,
+	}
+	if r.means.bySlurm(h.entry) {
+		stream, err := r.slurm.StartAgent(ctx, r.program, h.entry.Name, start)
+		if err == nil {
+			h.stream = stream
+		}
+		return err
+	}
 	c, err := r.dialer.Dial(ctx, h.entry)
 	if err != nil {
 		return err
 	}
-	stream, err := c.StartAgent(ctx, r.program, remote.Start{
-		Args: r.verb, Stderr: h.stderr, Log: r.log,
-		Uploading: uploading,
-	})
+	stream, err := c.StartAgent(ctx, r.program, start)
 	if err != nil {
 		return err
 	}

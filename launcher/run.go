@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/gorun/gorun/launcher/placement"
@@ -96,6 +95,7 @@ func (l *launch) reach(ctx context.Context) (err error) {
 	ctx, cancel := l.untilDeadline(ctx)
 	defer cancel()
 	l.hosts = l.lineUp()
+	l.warn(l.warnings) // before a host that they are about fails
 	if err := l.reachUnlessSignalled(ctx); err != nil {
 		return err
 	}
@@ -121,11 +121,7 @@ func (l *launch) reach(ctx context.Context) (err error) {
 		}
 	}
 	l.hosts = seated
-	if l.attempt == 0 {
-		for _, text := range slices.Concat(l.warnings, l.plan.Notes) {
-			l.event(Event{Kind: Warning, Rank: -1, Message: text})
-		}
-	}
+	l.warn(l.plan.Notes)
 	return nil
 }
 
@@ -142,6 +138,16 @@ func (l *launch) place() (err error) {
 		return &PlanError{[]error{err}}
 	}
 	return nil
+}
+
+// warn passes on what is odd about the job, not anew in every attempt.
+func (l *launch) warn(notes []string) {
+	if l.attempt > 0 {
+		return
+	}
+	for _, text := range notes {
+		l.event(Event{Kind: Warning, Rank: -1, Message: text})
+	}
 }
 
 // reachUnlessSignalled reaches all hosts, and gives up on a signal that ends

@@ -26,7 +26,7 @@ type cleaning struct {
 
 // hostFlags are the flags of a job that concern its hosts and not its ranks.
 var hostFlags = []string{
-	"hostfile", "H", "local", "start-timeout",
+	"hostfile", "H", "allocation", "launcher", "local", "start-timeout",
 	"p", "i", "F", "accept-new-host-keys", "v", "q", "h",
 }
 

@@ -46,7 +46,7 @@ func (c *command) flags() (flags []cli.Flag) {
 				}
 				return number(&job.Placement.PerHost, 1, maxRanks, "of ranks", "8")(s)
 			}}},
-		{Name: "hostfile", Aliases: []string{"f", "machinefile"}, Usage: "file of hosts, - for standard input; else the file GORUN_HOSTFILE",
+		{Name: "hostfile", Aliases: []string{"f", "machinefile"}, Usage: "file of hosts, - for standard input; else those of --allocation, else the file GORUN_HOSTFILE",
 			Value: &value{c, "F", func(s string) error {
 				if s == "-" {
 					c.hostfile = s
@@ -69,6 +69,8 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "nooversubscribe", Value: c.toggle(func() { job.Placement.Oversubscribe = false })},
 		{Name: "spares", Usage: "hold the last N hosts back for those that fail",
 			Value: &value{c, "N", number(&job.Spares, 0, maxRanks, "of hosts", "1")}},
+		{Name: "allocation", Usage: "inside Slurm, PBS, LSF or Grid Engine take hosts and slots from it, before GORUN_HOSTFILE; hosts named by -H or -hostfile have its slots",
+			Value: &value{c, "auto|none", oneOf(&job.Allocation, "auto", "none")}},
 		{Name: "local", Usage: "how to reach this very host: directly, or by logging in",
 			Value: &value{c, "auto|never", oneOf(&job.Local, "auto", "never")}},
 	})
@@ -170,8 +172,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "D", limit(&job.Limits.Node, "30")}},
 		{Name: "restarts", Aliases: []string{"max-restarts"}, Usage: "start all ranks anew so often after a rank or host failed (0)",
 			Value: &value{c, "N", number(&job.Restarts, 0, maxRanks, "of restarts", "3")}},
-		{Name: "launcher", Usage: "how agents start: by SSH, or on this host only",
-			Value: &value{c, "auto|ssh|local", oneOf(&job.Launcher, "auto", "ssh", "local")}},
+		{Name: "launcher", Usage: "how agents start: by srun on nodes of the Slurm job that this is in and else by SSH (auto), only so, or on this host only",
+			Value: &value{c, "auto|ssh|slurm|local", oneOf(&job.Launcher, "auto", "ssh", "slurm", "local")}},
 		{Name: "rsh", Usage: "log in with this command: 'ssh -x {host}'; also {user} and {port}",
 			Value: &value{c, "CMD", word(&job.SSH.Rsh, "a command that logs in to a host", "ssh -x {host}")}},
 		{Name: "p", Usage: "port of the hosts' SSH servers",

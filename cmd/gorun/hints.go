@@ -37,6 +37,9 @@ func (c *command) hints(err error) []string {
 	if _, ok := errors.AsType[*remote.AuthError](err); ok {
 		return []string{"ssh-add " + filepath.Join("~", ".ssh", "id_ed25519"), commandLine(withFlag(c.argv, "i", "KEY"))}
 	}
+	if step, ok := errors.AsType[*remote.StepError](err); ok {
+		return c.stepHints(step)
+	}
 	if host, ok := errors.AsType[*launcher.HostError](err); ok {
 		return c.hostHints(host)
 	}
@@ -56,6 +59,14 @@ func (c *command) hostKeyHints(e *remote.HostKeyError) []string {
 		return []string{fmt.Sprintf("if the new key is right: sed -i %dd %s", e.Line, quoted(e.File))}
 	}
 	return []string{"if the fingerprint is right: " + commandLine(withFlag(c.argv, "accept-new-host-keys"))}
+}
+
+// stepHints tells how to look closer at a job of Slurm's that started no step.
+func (c *command) stepHints(e *remote.StepError) []string {
+	return []string{
+		"is the job still there? squeue --jobs " + quoted(e.Job),
+		"to leave it out of account: " + commandLine(withFlag(c.argv, "allocation", "none")),
+	}
 }
 
 // hostHints tells how to look closer at a host that was not reached: with ssh,

@@ -10,10 +10,16 @@ import (
 	"syscall"
 
 	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/hostfiles/allocation"
 )
 
-// hosts reads the host list that the command names, or else the file that
-// GORUN_HOSTFILE does; nil if there is neither. Its error is a *usageError.
+// hosts reads the host list that the command names, or else what a batch
+// scheduler says, or else the file that GORUN_HOSTFILE names; nil if there is
+// none of them. Its error is a *usageError.
+//
+// The scheduler goes before the variable, which may stand in a user's profile
+// for the hosts outside of any job. A job that strayed to them would run on
+// hosts that are not its own.
 func (c *command) hosts() ([]hostfiles.Host, error) {
 	if len(c.hostList) > 0 {
 		hosts, err := hostfiles.ParseList(strings.Join(c.hostList, ","))
@@ -23,12 +29,34 @@ func (c *command) hosts() ([]hostfiles.Host, error) {
 		hosts, err := hostfiles.ReadFile(c.hostfile)
 		return hosts, refusedHosts("", err)
 	}
-	if name := os.Getenv("GORUN_HOSTFILE"); name != "" {
+	name := os.Getenv("GORUN_HOSTFILE")
+	if c.job.Allocation != "none" {
+		a, err := allocation.Current()
+		// One of which a part is missing is none; the launcher warns of it.
+		if bad, ok := errors.AsType[*allocation.VariableError](err); ok && !bad.Incomplete {
+			return nil, c.refusedAllocation(bad)
+		}
+		if a != nil {
+			if name != "" {
+				c.notes = append(c.notes, fmt.Sprintf("GORUN_HOSTFILE is not read: the hosts are those of %v (--allocation none: not)", a))
+			}
+			return a.Hosts, nil
+		}
+	}
+	if name != "" {
 		hosts, err := hostfiles.ReadFile(name)
 		return hosts, refusedHosts("GORUN_HOSTFILE: ", err)
 	}
 	c.noteHostVariables()
 	return nil, nil
+}
+
+// refusedAllocation tells how to go on without a scheduler's variables that make
+// no sense.
+func (c *command) refusedAllocation(err *allocation.VariableError) error {
+	return refusal(err.Error(),
+		fmt.Sprintf("if this shell is in no job of %s any more: unset %s", err.Scheduler, err.Name),
+		"to leave the allocation out of account: "+commandLine(withFlag(c.argv, "allocation", "none")))
 }
 
 // refusedHosts adds to a host list's problems what a host list is.

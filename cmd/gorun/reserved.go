@@ -9,7 +9,6 @@ var reserved = []string{
 	"nnodes N",
 	"exclude LIST",
 	"nolocal",
-	"allocation auto|none",
 	"preflight",
 	"cpus-per-rank N",
 	"rank-by slot|node",

@@ -25,9 +25,11 @@
 // # Failure
 //
 // Variables outlive their job in shells that were started within it, and get
-// lost where environments are filtered. What is there in part, or cannot be
-// read, is a [*VariableError]; whether the job has ended is for the scheduler to
-// say when its hosts are used.
+// lost where environments are filtered. What cannot be read is a
+// [*VariableError], and so is a job without hosts or hosts without a job, which
+// a program may take for no allocation at all: containers are often told no
+// more than the job's id. Whether the job has ended is for the scheduler to say
+// when its hosts are used.
 package allocation
 
 import (
@@ -56,17 +58,6 @@ type Allocation struct {
 	Hosts     []hostfiles.Host // at least one, each once, in the scheduler's order; Slots 0: undeclared
 }
 
-// Host returns the host of the allocation that is called name, and whether
-// there is one.
-func (a *Allocation) Host(name string) (hostfiles.Host, bool) {
-	for _, h := range a.Hosts {
-		if h.Name == name {
-			return h, true
-		}
-	}
-	return hostfiles.Host{}, false
-}
-
 // String returns, for example, "Slurm's job 1234".
 func (a *Allocation) String() string {
 	if a.Job == "" {
@@ -80,6 +71,10 @@ type VariableError struct {
 	Scheduler Scheduler
 	Name      string // of the variable
 	Err       error  // what is wrong; a *hostfiles.SyntaxError where text cannot be read
+
+	// Incomplete says that the variable may be right, but that another one is
+	// missing without which there is no allocation.
+	Incomplete bool
 }
 
 func (e *VariableError) Error() string {
@@ -90,6 +85,16 @@ func (e *VariableError) Error() string {
 }
 
 func (e *VariableError) Unwrap() error { return e.Err }
+
+// incomplete refuses the variable called name because missing is not set.
+func incomplete(by Scheduler, name, missing, role string) error {
+	return &VariableError{
+		Scheduler:  by,
+		Name:       name,
+		Err:        fmt.Errorf("expected %s beside it, which %s, found none", missing, role),
+		Incomplete: true,
+	}
+}
 
 // Current returns the allocation of the job that this process is part of, nil
 // if there is none. Its error is a [*VariableError].

@@ -120,6 +120,7 @@ func requireRefused(t *testing.T, files map[string]string, environ []string, by 
 	require.Equal(t, by, refused.Scheduler)
 	name, _, _ := strings.Cut(want, ":")
 	require.Equal(t, name, refused.Name)
+	require.Equal(t, strings.HasSuffix(want, "found none"), refused.Incomplete)
 }
 
 func TestPBS(t *testing.T) {
@@ -176,7 +177,7 @@ func TestLSF(t *testing.T) {
 		environ []string
 		want    string
 	}{
-		{"a job without hosts", []string{"LSB_JOBID=3"}, "LSB_JOBID: expected LSB_DJOB_HOSTFILE or LSB_MCPU_HOSTS beside it, which have the job's hosts, found none"},
+		{"a job without hosts", []string{"LSB_JOBID=3"}, "LSB_JOBID: expected LSB_DJOB_HOSTFILE or LSB_MCPU_HOSTS beside it, which has the job's hosts, found none"},
 		{"a file that is gone", []string{"LSB_DJOB_HOSTFILE=/gone"}, "LSB_DJOB_HOSTFILE: open /gone: file does not exist"},
 		{"half a pair", []string{"LSB_MCPU_HOSTS=a 4 b"}, "LSB_MCPU_HOSTS:1:6: expected the slots of b, found nothing"},
 		{"half a pair at the start", []string{"LSB_MCPU_HOSTS=a b 4"}, `LSB_MCPU_HOSTS:1:3: expected a number of slots from 1 to 1048576, found "b"`},
@@ -204,16 +205,6 @@ func TestNoAllocation(t *testing.T) {
 	a, err := read(nil, "JOB_ID=9", "SLURM_CONF=/etc/slurm.conf", "LSB_QUEUE=normal")
 	require.NoError(t, err)
 	require.Nil(t, a)
-}
-
-func TestHost(t *testing.T) {
-	a, err := read(nil, "SLURM_JOB_ID=1", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_JOB_CPUS_PER_NODE=4,2")
-	require.NoError(t, err)
-	h, ok := a.Host("n2")
-	require.True(t, ok)
-	require.Equal(t, 2, h.Slots)
-	_, ok = a.Host("n3")
-	require.False(t, ok)
 }
 
 func FuzzRead(f *testing.F) {

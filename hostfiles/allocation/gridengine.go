@@ -1,8 +1,6 @@
 package allocation
 
-import (
-	"github.com/gorun/gorun/hostfiles"
-)
+import "github.com/gorun/gorun/hostfiles"
 
 // readGridEngine reads the allocation of a parallel environment of Sun's, now
 // Altair's, Grid Engine and its descendants. JOB_ID alone is too common a name
@@ -15,11 +13,11 @@ func readGridEngine(s source) (*Allocation, error) {
 	job, _ := s.variable("JOB_ID")
 	text, err := s.file(file)
 	if err != nil {
-		return nil, &VariableError{GridEngine, name, err}
+		return nil, &VariableError{Scheduler: GridEngine, Name: name, Err: err}
 	}
 	hosts, err := parsePEHostfile(file, text)
 	if err != nil {
-		return nil, &VariableError{GridEngine, name, err}
+		return nil, &VariableError{Scheduler: GridEngine, Name: name, Err: err}
 	}
 	return &Allocation{GridEngine, job, hosts}, nil
 }

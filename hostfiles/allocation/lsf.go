@@ -1,19 +1,12 @@
 package allocation
 
-import (
-	"errors"
-
-	"github.com/gorun/gorun/hostfiles"
-)
+import "github.com/gorun/gorun/hostfiles"
 
 // readLSF reads the allocation of IBM Spectrum LSF. Its newest variable comes
 // first; the oldest is missing where the list is long.
 func readLSF(s source) (*Allocation, error) {
 	job, _ := s.variable("LSB_JOBID")
 	value, name := s.variable("LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS", "LSB_HOSTS")
-	refuse := func(name string, err error) (*Allocation, error) {
-		return nil, &VariableError{LSF, name, err}
-	}
 	var hosts []hostfiles.Host
 	var err error
 	switch name {
@@ -21,7 +14,7 @@ func readLSF(s source) (*Allocation, error) {
 		if job == "" {
 			return nil, nil
 		}
-		return refuse("LSB_JOBID", errors.New("expected LSB_DJOB_HOSTFILE or LSB_MCPU_HOSTS beside it, which have the job's hosts, found none"))
+		return nil, incomplete(LSF, "LSB_JOBID", "LSB_DJOB_HOSTFILE or LSB_MCPU_HOSTS", "has the job's hosts")
 	case "LSB_DJOB_HOSTFILE":
 		var text string
 		if text, err = s.file(value); err == nil {
@@ -33,7 +26,7 @@ func readLSF(s source) (*Allocation, error) {
 		hosts, err = parseRepeated(name, value)
 	}
 	if err != nil {
-		return refuse(name, err)
+		return nil, &VariableError{Scheduler: LSF, Name: name, Err: err}
 	}
 	return &Allocation{LSF, job, hosts}, nil
 }

@@ -1,23 +1,19 @@
 package allocation
 
-import (
-	"errors"
-
-	"github.com/gorun/gorun/hostfiles"
-)
+import "github.com/gorun/gorun/hostfiles"
 
 // readPBS reads the allocation of PBS Professional, OpenPBS or Torque.
 func readPBS(s source) (*Allocation, error) {
 	job, _ := s.variable("PBS_JOBID")
 	file, name := s.variable("PBS_NODEFILE")
 	refuse := func(name string, err error) (*Allocation, error) {
-		return nil, &VariableError{PBS, name, err}
+		return nil, &VariableError{Scheduler: PBS, Name: name, Err: err}
 	}
 	switch {
 	case job == "" && file == "":
 		return nil, nil
 	case file == "":
-		return refuse("PBS_JOBID", errors.New("expected PBS_NODEFILE beside it, which names the job's hosts, found none"))
+		return nil, incomplete(PBS, "PBS_JOBID", "PBS_NODEFILE", "names the job's hosts")
 	}
 	text, err := s.file(file)
 	if err != nil {

@@ -16,15 +16,15 @@ func readSlurm(s source) (*Allocation, error) {
 	job, jobName := s.variable("SLURM_JOB_ID", "SLURM_JOBID")
 	list, listName := s.variable("SLURM_JOB_NODELIST", "SLURM_NODELIST")
 	refuse := func(name string, err error) (*Allocation, error) {
-		return nil, &VariableError{Slurm, name, err}
+		return nil, &VariableError{Scheduler: Slurm, Name: name, Err: err}
 	}
 	switch {
 	case job == "" && list == "":
 		return nil, nil
 	case list == "":
-		return refuse(jobName, errors.New("expected SLURM_JOB_NODELIST beside it, which has the job's hosts, found none"))
+		return nil, incomplete(Slurm, jobName, "SLURM_JOB_NODELIST", "has the job's hosts")
 	case job == "":
-		return refuse(listName, errors.New("expected SLURM_JOB_ID beside it, which names the job, found none"))
+		return nil, incomplete(Slurm, listName, "SLURM_JOB_ID", "names the job")
 	}
 	if components := s.getenv("SLURM_HET_SIZE"); components != "" {
 		return refuse("SLURM_HET_SIZE", fmt.Errorf("expected a job of one component, found a heterogeneous one of %s", components))

@@ -63,6 +63,13 @@ func build(t *testing.T) string {
 func stage(t *testing.T, conf cluster.Config) *cluster.Cluster {
 	t.Helper()
 	c := cluster.New(t, conf)
+	equip(t, c)
+	return c
+}
+
+// equip puts the programs into the folder of a cluster's head.
+func equip(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	for _, name := range []string{"gorun", "hello", "allreduce", "mnist"} {
 		b, err := os.ReadFile(filepath.Join(build(t), name))
 		require.NoError(t, err)
@@ -73,7 +80,6 @@ func stage(t *testing.T, conf cluster.Config) *cluster.Cluster {
 	b, err := os.ReadFile(self)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "role"), b, 0o755))
-	return c
 }
 
 // job is a gorun on the head of a cluster.

@@ -32,34 +32,31 @@ type Local struct {
 // it. The caller must Close the process and Wait for it; Close ends its
 // standard input and kills nothing.
 func StartLocal(command []string, stderr io.Writer) (*Local, error) {
-	return startProcess(command, stderr, &syscall.SysProcAttr{Setsid: true})
-}
-
-func startProcess(command []string, stderr io.Writer, attr *syscall.SysProcAttr) (*Local, error) {
 	if len(command) == 0 {
 		return nil, errors.New("no command to start")
 	}
+	return startProcess(&exec.Cmd{
+		Path: command[0], Args: command, Stderr: stderr,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	})
+}
+
+// startProcess starts cmd on two pipes.
+func startProcess(cmd *exec.Cmd) (*Local, error) {
 	childIn, stdin, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("pipe to %s: %w", command[0], err)
+		return nil, fmt.Errorf("pipe to %s: %w", cmd.Path, err)
 	}
 	stdout, childOut, err := os.Pipe()
 	if err != nil {
 		childIn.Close()
 		stdin.Close()
-		return nil, fmt.Errorf("pipe from %s: %w", command[0], err)
+		return nil, fmt.Errorf("pipe from %s: %w", cmd.Path, err)
 	}
 	enlargePipe(stdout)
 
-	cmd := &exec.Cmd{
-		Path:        command[0],
-		Args:        command,
-		Stdin:       childIn,
-		Stdout:      childOut,
-		Stderr:      stderr,
-		SysProcAttr: attr,
-		WaitDelay:   stderrGrace,
-	}
+	cmd.Stdin, cmd.Stdout = childIn, childOut
+	cmd.WaitDelay = stderrGrace
 	err = cmd.Start()
 	childIn.Close()
 	childOut.Close()

@@ -2,6 +2,8 @@ package remote
 
 import (
 	"io"
+	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -34,7 +36,7 @@ const (
 // startTunnel starts command, looking for its first word in PATH. The caller
 // closes the tunnel, which waits for the process.
 func startTunnel(command []string, stderr io.Writer) (*tunnel, error) {
-	l, err := startProcess(append(shielded[:len(shielded):len(shielded)], command...), stderr, nil)
+	l, err := startProcess(&exec.Cmd{Path: shielded[0], Args: slices.Concat(shielded, command), Stderr: stderr})
 	if err != nil {
 		return nil, err
 	}
