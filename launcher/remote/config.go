@@ -139,7 +139,7 @@ func looksLikeHosts(text []byte) bool {
 // readKeywords are the directives we act upon.
 var readKeywords = append([]string{
 	"host", "match", "include",
-	"addressfamily", "bindaddress", "certificatefile", "connecttimeout", "globalknownhostsfile", "gssapiauthentication",
+	"addressfamily", "bindaddress", "canonicalizehostname", "certificatefile", "connecttimeout", "globalknownhostsfile", "gssapiauthentication",
 	"hashknownhosts", "hostbasedauthentication", "hostkeyalias", "hostname", "identitiesonly", "identityagent",
 	"identityfile", "port", "proxycommand", "proxyjump", "proxyusefdpass", "stricthostkeychecking", "user",
 	"userknownhostsfile",

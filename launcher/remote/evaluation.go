@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,12 @@ type evaluation struct {
 	host, user string // as written; user: known before the files are read, or ""
 	local      localUser
 	values     map[string][]value
-	proxy      string // which of ProxyJump and ProxyCommand came first, and so counts; "": none
-	err        error  // the first condition that cannot be evaluated and governs something we read
+	proxy      string // which of ProxyJump and ProxyCommand came first, and so counts; "": neither
+
+	last      string // in the last reading, what Host lines are about: the name connected to; "": it is the first
+	wantsLast bool   // there is a Match final, for which the files are read again
+	undecided string // the first condition that only ssh can evaluate and that governs something we read; "": none
+	err       error  // what is wrong with the files
 }
 
 // value is one occurrence of a keyword.
@@ -23,11 +28,23 @@ type value struct {
 }
 
 // evaluate collects, for a host, every value of the keywords we read, in
-// order.
+// order. Its values do not count if something is undecided.
 func evaluate(files [][]directive, host, user string, local localUser) (*evaluation, error) {
 	e := &evaluation{host: host, user: user, local: local, values: map[string][]value{}}
 	for _, file := range files {
 		e.walk(file, true)
+	}
+	if e.wantsLast {
+		e.last = e.hostName()
+		if e.first("hostname") == "" { // too late for another
+			e.values["hostname"] = []value{{args: []string{strings.ReplaceAll(e.last, "%", "%%")}}}
+		}
+		for _, file := range files {
+			e.walk(file, true)
+		}
+	}
+	if v := e.first("canonicalizehostname"); isYes(v) || strings.EqualFold(v, "always") {
+		e.undecided = cmp.Or(e.undecided, e.pos("canonicalizehostname")+": CanonicalizeHostname "+v)
 	}
 	return e, e.err
 }
@@ -36,18 +53,18 @@ func evaluate(files [][]directive, host, user string, local localUser) (*evaluat
 // condition does not hide.
 func (e *evaluation) walk(file []directive, outer bool) {
 	active := outer
-	var unknown error // why it cannot be said whether the block is active
+	var unknown string // why it cannot be said whether the block is active
 	for _, d := range file {
 		switch {
 		case d.keyword == "host":
-			active, unknown = outer && matchPatterns(d.args, e.host), nil
+			active, unknown = outer && matchPatterns(d.args, cmp.Or(e.last, e.host)), ""
 		case d.keyword == "match":
-			active, unknown = false, nil
+			active, unknown = false, ""
 			if outer {
 				active, unknown = e.match(d)
 			}
-		case unknown != nil && e.err == nil && (d.keyword == "include" || slices.Contains(readKeywords, d.keyword)):
-			e.err = unknown
+		case unknown != "" && e.undecided == "" && (d.keyword == "include" || slices.Contains(readKeywords, d.keyword)):
+			e.undecided = unknown
 		case !active:
 		case d.keyword == "include":
 			for _, included := range d.included {
@@ -62,16 +79,19 @@ func (e *evaluation) walk(file []directive, outer bool) {
 // add notes a directive that holds.
 func (e *evaluation) add(d directive) {
 	e.values[d.keyword] = append(e.values[d.keyword], value{d.args, d.raw, d.pos})
-	if e.proxy == "" && (d.keyword == "proxyjump" || d.keyword == "proxycommand") {
+	switch {
+	case e.proxy != "":
+	case d.keyword == "proxycommand":
 		e.proxy = d.keyword
+	case d.keyword == "proxyjump" && !strings.EqualFold(e.first("proxyjump"), "none"):
+		e.proxy = d.keyword // "none" rules out later jump hosts, but no command
 	}
 }
 
-// match evaluates a Match line. OpenSSH reads the files a second time for
-// "final" and "canonical"; we do not rewrite names, so these never hold.
-func (e *evaluation) match(d directive) (bool, error) {
-	holds := true
-	var unknown error
+// match evaluates a Match line. Undecided says which of its criteria only ssh
+// can evaluate, if the others do not rule it out.
+func (e *evaluation) match(d directive) (holds bool, undecided string) {
+	holds = true
 	args := d.args
 	for len(args) > 0 {
 		criterion, argument, hasArgument := strings.Cut(args[0], "=")
@@ -82,11 +102,16 @@ func (e *evaluation) match(d directive) (bool, error) {
 		switch criterion {
 		case "all":
 			ok = true
-		case "canonical", "final":
+		case "final":
+			e.wantsLast = true
+			ok = e.last != ""
+		case "canonical": // holds in the last reading, whatever is the reason for that
+			ok = e.last != ""
 		default:
 			if !hasArgument {
 				if len(args) == 0 {
-					return false, fmt.Errorf("%s: expected a value after Match %s, found none", d.pos, criterion)
+					e.err = cmp.Or(e.err, fmt.Errorf("%s: expected a value after Match %s, found none", d.pos, criterion))
+					return false, ""
 				}
 				argument, args = args[0], args[1:]
 			}
@@ -101,18 +126,16 @@ func (e *evaluation) match(d directive) (bool, error) {
 			case "localuser":
 				ok = matchPatterns(patterns, e.local.name)
 			default:
-				if unknown == nil {
-					unknown = fmt.Errorf("%s: Match %s is not supported; expected all, final, host, originalhost, user or localuser", d.pos, criterion)
-				}
+				undecided = cmp.Or(undecided, fmt.Sprintf("%s: Match %s", d.pos, criterion))
 				continue
 			}
 		}
 		holds = holds && ok != negated
 	}
 	if !holds {
-		return false, nil
+		return false, ""
 	}
-	return unknown == nil, unknown
+	return undecided == "", undecided
 }
 
 func (e *evaluation) hostName() string {
@@ -164,11 +187,13 @@ func (e *evaluation) list(keyword string) []string {
 	return nil
 }
 
-// each returns the values of a keyword that may be repeated.
+// each returns the values of a keyword that may be repeated, each once.
 func (e *evaluation) each(keyword string) []string {
 	var all []string
 	for _, v := range e.values[keyword] {
-		all = append(all, v.args[0])
+		if !slices.Contains(all, v.args[0]) {
+			all = append(all, v.args[0])
+		}
 	}
 	return all
 }

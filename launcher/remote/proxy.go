@@ -2,6 +2,7 @@ package remote
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -26,7 +27,7 @@ type request struct {
 
 // setProxy fills in the way to the host: directly, through jump hosts, or
 // through a command. behind are the hosts that this one is on the way to.
-func (d *Dialer) setProxy(s *settings, e *evaluation, r request, behind []*settings) error {
+func (d *Dialer) setProxy(ctx context.Context, s *settings, e *evaluation, r request, behind []*settings) error {
 	jump, from := r.jump, "jump host"
 	switch {
 	case jump != "":
@@ -53,7 +54,7 @@ func (d *Dialer) setProxy(s *settings, e *evaluation, r request, behind []*setti
 	}
 	hop.jump = before
 	behind = append(behind[:len(behind):len(behind)], s)
-	if s.Jump, err = d.settle(hop, behind); err != nil {
+	if s.Jump, err = d.settle(ctx, hop, behind); err != nil {
 		return fmt.Errorf("%s %s: %w", from, last, err)
 	}
 	return nil

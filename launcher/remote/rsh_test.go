@@ -376,7 +376,7 @@ func TestOtherMethodsOfSSH(t *testing.T) {
 			}
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "klist"), []byte("#!/bin/sh\nexit "+status+"\n"), 0o755))
 			d, _ := newTestDialer(t, tt.config, SSH{})
-			s, err := d.resolve(hostfiles.Host{Name: "w1"})
+			s, err := d.resolve(t.Context(), hostfiles.Host{Name: "w1"})
 			require.NoError(t, err)
 			refused := &AuthError{Methods: tt.methods, gssapi: s.GSSAPI, hostBased: s.HostBased}
 			d.logins = make(chan struct{}, 1)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -55,8 +56,8 @@ var defaultKeys = []string{"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "i
 
 // resolve finds out how to log in to h, and to the hosts on the way. Port and
 // key of the flags are the job's hosts' only: a jump host has its own.
-func (d *Dialer) resolve(h hostfiles.Host) (*settings, error) {
-	return d.settle(request{
+func (d *Dialer) resolve(ctx context.Context, h hostfiles.Host) (*settings, error) {
+	return d.settle(ctx, request{
 		name: h.Name, user: h.User,
 		port: cmp.Or(h.Port, d.conf.Port),
 		keys: []string{h.Key, d.conf.Key},
@@ -65,14 +66,22 @@ func (d *Dialer) resolve(h hostfiles.Host) (*settings, error) {
 }
 
 // settle is resolve for a host on the way to others, the target first.
-func (d *Dialer) settle(r request, behind []*settings) (*settings, error) {
+func (d *Dialer) settle(ctx context.Context, r request, behind []*settings) (*settings, error) {
 	if r.name == "" {
 		return nil, errors.New("expected a host name, found none")
 	}
 	e, err := evaluate(d.files, r.name, r.user, d.local)
+	if err == nil && e.undecided != "" {
+		e, err = d.askSSH(ctx, r, e.undecided)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return d.settleBy(ctx, e, r, behind)
+}
+
+// settleBy is settle with what the configuration says.
+func (d *Dialer) settleBy(ctx context.Context, e *evaluation, r request, behind []*settings) (*settings, error) {
 	s := &settings{Name: r.name, User: e.userName(), HostKeyAlias: e.first("hostkeyalias")}
 	if err := s.setAddress(e, r.port); err != nil {
 		return nil, err
@@ -80,10 +89,11 @@ func (d *Dialer) settle(r request, behind []*settings) (*settings, error) {
 	if err := refuseLoop(s, behind); err != nil {
 		return nil, err
 	}
-	if err := d.setProxy(s, e, r, behind); err != nil {
+	if err := d.setProxy(ctx, s, e, r, behind); err != nil {
 		return nil, err
 	}
 	t := s.tokens(d.local)
+	var err error
 	if s.KnownHosts, s.NewKnownHosts, err = knownHostsFiles(e, t, d.local); err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func (d *Dialer) Dial(ctx context.Context, h hostfiles.Host) (*Conn, error) {
 	if d.rsh != nil {
 		return d.dialRsh(h, d.rsh)
 	}
-	s, err := d.resolve(h)
+	s, err := d.resolve(ctx, h)
 	if err != nil {
 		return nil, &Error{Host: h.Name, Step: StepDial, Err: err}
 	}
