@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -61,4 +62,16 @@ func TestRanksAreSignalledBeforeTheTimeLimit(t *testing.T) {
 	require.NoError(t, o.err)
 	require.Equal(t, "saved\nsaved\n", o.stdout)
 	require.Equal(t, 1, countOf(o.events, Signalled))
+}
+
+func TestTheRankWhoseDeathOthersNoticeIsBlamed(t *testing.T) {
+	for range 10 { // which of the two is reaped first is chance
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		o := run(t, sh(2, `case $GORUN_RANK in
+			0) exec 3> `+pipe+`; kill -ABRT $$;;
+			1) read end < `+pipe+`; exit 1;;
+		esac`))
+		require.Equal(t, 134, o.Status, "%v", o.err)
+	}
 }

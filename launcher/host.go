@@ -38,7 +38,6 @@ type host struct {
 	unfit error // it could not be reached, or failed the pre-flight
 
 	// Under the supervisor.
-	stopping  bool // it acknowledged Stop
 	done      bool // nothing is left there
 	lost      error
 	suspected bool // another host has said that it does not answer

@@ -176,8 +176,6 @@ func (l *launch) handle(m letter) {
 		l.rankJoined(h, m.Rank)
 	case *wire.Exited:
 		l.rankExited(h, m)
-	case *wire.Stopping:
-		h.stopping = true
 	case *wire.InputTaken:
 		l.input.taken(h, m)
 	case *wire.Notice:
@@ -244,7 +242,7 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	h.mu.Lock()
 	at, unsure := h.clock.ours(time.Unix(0, m.Clock)), h.clock.unsure
 	h.mu.Unlock()
-	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at, Stopped: m.Told || h.stopping}
+	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at, Stopped: m.Told}
 	if m.Signal != 0 {
 		e.Signal = signalName(m.Signal)
 	}

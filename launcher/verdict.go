@@ -18,7 +18,7 @@ type failure struct {
 // known only to the uncertainty of their clocks: what lies closer together is
 // ordered by meaning. A death by signal comes before an exit, since a rank
 // that sees its peer die often exits with an error at once; then the lowest
-// rank.
+// rank. On one host that is so for ranks that its agent found ending at once.
 func firstFailure(failures []failure) *RankExit {
 	if len(failures) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func firstFailure(failures []failure) *RankExit {
 	earliest := slices.MinFunc(failures, func(a, b failure) int { return a.at.Compare(b.at) })
 	best := earliest
 	for _, f := range failures {
-		if f.node == earliest.node || f.at.Sub(earliest.at) > f.unsure+earliest.unsure {
+		if f.node == earliest.node && !f.at.Equal(earliest.at) || f.at.Sub(earliest.at) > f.unsure+earliest.unsure {
 			continue
 		}
 		if signals, ours := f.exit.Signal != "", best.exit.Signal != ""; signals != ours {

@@ -19,6 +19,10 @@ func TestFirstFailure(t *testing.T) {
 			[]failure{{exit: exit(0), at: at(2)}, {exit: exit(5), at: at(1)}}, 5},
 		"the earliest on one host, though another died by signal a little later": {
 			[]failure{{exit: exit(3), at: at(1)}, {exit: killed(4), at: at(2)}}, 3},
+		"at one moment on one host, a death by signal": {
+			[]failure{{exit: exit(0), at: at(1)}, {exit: killed(4), at: at(1)}}, 4},
+		"at one moment on one host, the lowest rank": {
+			[]failure{{exit: exit(7), at: at(1)}, {exit: exit(4), at: at(1)}}, 4},
 		"between hosts, the earliest by more than the clocks' doubt": {
 			[]failure{{exit: exit(3), at: at(10), unsure: time.Millisecond}, {exit: killed(4), node: 1, at: at(20), unsure: time.Millisecond}}, 3},
 		"within the doubt, a death by signal": {

@@ -59,6 +59,7 @@ type agent struct {
 	pipes     []*os.File // that pumps read
 	terminals []*os.File // those of them that are ranks' terminals
 	living    int
+	failed    bool          // a rank has, by itself
 	changed   chan struct{} // closed and replaced when a rank ends
 	killAt    time.Time     // when KILL follows TERM; zero: the job runs
 	keeper    chan struct{} // closed when the keeper has finished; nil: not started
@@ -231,7 +232,6 @@ func (a *agent) handle(m wire.Message) error {
 		a.signal(syscall.Signal(m.Signal))
 	case *wire.Stop:
 		a.stop(syscall.Signal(m.Signal), time.Duration(m.Grace))
-		return a.conn.Send(&wire.Stopping{})
 	case *wire.Credit:
 		a.window.Give(m.Bytes)
 	case *wire.Heartbeat:

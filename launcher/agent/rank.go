@@ -14,9 +14,10 @@ import (
 // rank is one process of the job, the leader of its own process group.
 type rank struct {
 	number int
-	pid    int  // 0: not started
-	alive  bool // under agent.mu
-	told   bool // TERM or KILL was sent; under agent.mu
+	pid    int       // 0: not started
+	alive  bool      // under agent.mu
+	told   bool      // TERM or KILL was sent; under agent.mu
+	dying  time.Time // when it was found ending, before it was reaped; zero: it was not; under agent.mu
 }
 
 // startRanks starts this host's ranks. What cannot work for one of them is
@@ -120,14 +121,22 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 
 // ended records the end of a rank. It runs on the reaping goroutine.
 func (a *agent) ended(r *rank, status syscall.WaitStatus) {
-	now := time.Now()
-	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus(), Clock: now.UnixNano()}
+	at := time.Now()
+	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus()}
 	if status.Signaled() {
 		m.Code, m.Signal = -1, int(status.Signal())
 	}
 	a.mu.Lock()
-	m.Told = r.told
+	m.Told = (r.told || a.keeper != nil) && r.dying.IsZero()
+	switch {
+	case !r.dying.IsZero():
+		at = r.dying
+	case m.Code != 0 && !m.Told && !a.failed:
+		a.failed = true
+		a.noteDying(at)
+	}
 	a.mu.Unlock()
+	m.Clock = at.UnixNano()
 	if m.Code != 0 && !m.Told {
 		m.OOM, m.HostOOM = a.ooms.take()
 	}

@@ -16,7 +16,7 @@ type Message any
 var table = []Message{
 	// agent to launcher
 	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
-	&InputTaken{}, &Joined{}, &Exited{}, &Stopping{}, &Notice{}, &Suspected{}, &Done{}, &Cleaned{},
+	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Cleaned{},
 	// launcher to agent
 	&File{}, &FileData{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{}, &Clean{},
@@ -192,7 +192,7 @@ type Exited struct {
 	// group, or somewhere on the host.
 	OOM, HostOOM bool
 	Clock        int64 // Unix time in nanoseconds by the agent's clock
-	Told         bool  // it had been sent TERM or KILL by this agent before
+	Told         bool  // it lived when the agent began to end the job
 }
 
 // Signal is sent on to the process group of every rank.
@@ -204,9 +204,6 @@ type Stop struct {
 	Signal int
 	Grace  int64
 }
-
-// Stopping acknowledges Stop: no Exited that follows is a rank's own doing.
-type Stopping struct{}
 
 // Suspected tells that another host, by its index in Start, does not answer the
 // agent's gossip member. It is a hint.

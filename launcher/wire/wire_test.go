@@ -100,12 +100,12 @@ func TestControlOvertakesOutput(t *testing.T) {
 	for range bulkFrames {
 		require.NoError(t, a.SendBulk(&Output{Stream: Stdout, Data: make([]byte, MaxData)}))
 	}
-	require.NoError(t, a.Send(&Stopping{}))
+	require.NoError(t, a.Send(&Begin{}))
 	outputs := 0
 	for {
 		m, err := b.Receive()
 		require.NoError(t, err)
-		if _, ok := m.(*Stopping); ok {
+		if _, ok := m.(*Begin); ok {
 			break
 		}
 		outputs++
@@ -155,7 +155,7 @@ func TestDrainWritesEverythingAndCloseNothing(t *testing.T) {
 	}
 	_, err := b.Receive()
 	require.ErrorIs(t, err, io.EOF)
-	require.ErrorIs(t, a.Send(&Stopping{}), ErrClosed)
+	require.ErrorIs(t, a.Send(&Begin{}), ErrClosed)
 	require.ErrorIs(t, a.SendBulk(&Done{}), ErrClosed)
 }
 
