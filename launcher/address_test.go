@@ -2,51 +2,184 @@ package launcher
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gorun/gorun/launcher/wire"
 )
 
+// at is a host that SSH reached at an address, with interfaces as ip(8) might
+// list them: "eth0 10.0.0.1/24, docker0 172.17.0.1/16 (down)".
+func at(reached, interfaces string) candidate {
+	c := candidate{name: "h"}
+	c.reached, _ = netip.ParseAddr(reached)
+	for text := range strings.SplitSeq(interfaces, ", ") {
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			continue
+		}
+		i := iface{name: words[0], up: true}
+		for _, word := range words[1:] {
+			if word == "(down)" {
+				i.up = false
+			} else {
+				i.addrs = append(i.addrs, netip.MustParsePrefix(word))
+			}
+		}
+		c.interfaces = append(c.interfaces, i)
+	}
+	return c
+}
+
+// on has the host use a network.
+func (c candidate) on(network string) candidate {
+	c.network = network
+	return c
+}
+
 func TestChooseAddresses(t *testing.T) {
-	ip := netip.MustParseAddr
+	declared := at("10.0.0.1", "eth0 10.0.0.1/24")
+	declared.declared = netip.MustParseAddr("10.9.0.1")
 	for name, c := range map[string]struct {
 		hosts []candidate
-		want  []string
+		want  []string // addresses that probes decide between, and the interface that the user chose
 	}{
 		"one host talks to itself": {
-			[]candidate{{own: []netip.Addr{ip("10.0.0.1")}}},
+			[]candidate{at("", "eth0 10.0.0.1/24")},
 			[]string{"127.0.0.1"}},
-		"where SSH reached them": {
-			[]candidate{{reached: ip("10.0.0.1"), own: []netip.Addr{ip("192.168.0.1"), ip("10.0.0.1")}}, {reached: ip("10.0.0.2")}},
-			[]string{"10.0.0.1", "10.0.0.2"}},
+		"where SSH reached them, else where they might be": {
+			[]candidate{at("10.0.0.1", "ib0 192.168.0.1/24, eth0 10.0.0.1/24"), at("10.0.0.2", "lo 127.0.0.1/8, eth0 10.0.0.2/24")},
+			[]string{"10.0.0.1 192.168.0.1", "10.0.0.2"}},
 		"what the hostfile says comes first": {
-			[]candidate{{declared: ip("10.9.0.1"), reached: ip("10.0.0.1")}, {reached: ip("10.0.0.2")}},
+			[]candidate{declared, at("10.0.0.2", "eth0 10.0.0.2/24")},
 			[]string{"10.9.0.1", "10.0.0.2"}},
 		"a container bridge that every host has is nobody's": {
 			[]candidate{
-				{reached: ip("127.0.0.1"), own: []netip.Addr{ip("172.17.0.1"), ip("10.0.0.1")}},
-				{reached: ip("10.0.0.2"), own: []netip.Addr{ip("172.17.0.1"), ip("10.0.0.2")}}},
+				at("127.0.0.1", "docker0 172.17.0.1/16, eth0 10.0.0.1/24"),
+				at("10.0.0.2", "docker0 172.17.0.1/16, eth0 10.0.0.2/24")},
+			[]string{"10.0.0.1", "10.0.0.2"}},
+		"one that leads nowhere is no candidate": {
+			[]candidate{at("10.0.0.1", "virbr0 192.168.122.1/24 (down), eth0 10.0.0.1/24"), at("10.0.0.2", "eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"loopback, where all hosts are on one machine": {
-			[]candidate{
-				{reached: ip("127.0.0.2"), own: []netip.Addr{ip("10.0.0.1")}},
-				{reached: ip("127.0.0.3"), own: []netip.Addr{ip("10.0.0.1")}}},
+			[]candidate{at("127.0.0.2", "lo 127.0.0.1/8, eth0 10.0.0.1/24"), at("127.0.0.3", "lo 127.0.0.1/8, eth0 10.0.0.1/24")},
 			[]string{"127.0.0.2", "127.0.0.3"}},
 		"a forwarded port is not an address for others": {
-			[]candidate{
-				{reached: ip("127.0.0.1"), own: []netip.Addr{ip("10.0.0.1")}},
-				{reached: ip("127.0.0.1"), own: []netip.Addr{ip("10.0.0.2")}}},
+			[]candidate{at("127.0.0.1", "eth0 10.0.0.1/24"), at("127.0.0.1", "eth0 10.0.0.2/24")},
+			[]string{"10.0.0.1", "10.0.0.2"}},
+		"nor is one that is translated on the way": {
+			[]candidate{at("203.0.113.1", "eth0 10.0.0.1/24"), at("203.0.113.2", "eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"an IPv4 address in IPv6 clothes is the same address": {
-			[]candidate{{reached: ip("::ffff:10.0.0.1")}, {reached: ip("10.0.0.2")}},
+			[]candidate{at("::ffff:10.0.0.1", ""), at("10.0.0.2", "")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
+		"one family for all": {
+			[]candidate{at("fd00::1", "eth0 10.0.0.1/24 fd00::1/64"), at("10.0.0.2", "eth0 10.0.0.2/24 fe80::2/64")},
+			[]string{"10.0.0.1", "10.0.0.2"}},
+		"an interface by its exact name": {
+			[]candidate{at("10.0.0.1", "eth0 10.0.0.1/24, bond0.20 10.2.0.1/24, bond0 10.1.0.1/24 fd00::1/64").on("bond0"), at("10.0.0.2", "bond0 10.1.0.2/24").on("bond0")},
+			[]string{"10.1.0.1 (bond0)", "10.1.0.2 (bond0)"}},
+		"a network, whose interfaces have other names": {
+			[]candidate{at("10.0.0.1", "eth0 10.0.0.1/24, eno1 10.7.0.1/24").on("10.7.0.0/16"), at("10.0.0.2", "eth0 10.0.0.2/24 10.7.3.2/24").on("10.7.0.0/16")},
+			[]string{"10.7.0.1 (eno1)", "10.7.3.2 (eth0)"}},
+		"a network over what the hostfile says": {
+			[]candidate{declared.on("eth0"), at("10.0.0.2", "eth0 10.0.0.2/24")},
+			[]string{"10.0.0.1 (eth0)", "10.0.0.2"}},
+		"also on one host": {
+			[]candidate{at("", "eth0 10.0.0.1/24").on("eth0")},
+			[]string{"10.0.0.1 (eth0)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			choices, err := chooseAddresses(c.hosts)
+			require.NoError(t, err)
 			var got []string
-			for _, a := range chooseAddresses(c.hosts) {
-				got = append(got, a.String())
+			for _, c := range choices {
+				var words []string
+				for _, a := range c.addrs {
+					words = append(words, a.String())
+				}
+				if c.iface != "" {
+					words = append(words, "("+c.iface+")")
+				}
+				got = append(got, strings.Join(words, " "))
 			}
 			require.Equal(t, c.want, got)
 		})
+	}
+}
+
+func TestChooseAddressesNamesHostsWithoutTheNetwork(t *testing.T) {
+	const has = "lo 127.0.0.1/8, eth0 10.0.0.1/24, ib0 192.168.0.1/24 (down), tap0 fe80::1/64"
+	for network, want := range map[string]string{
+		"bond0":       "h has no interface bond0 (--iface); it has " + has,
+		"eth":         "h has no interface eth (--iface); it has " + has,
+		"ib0":         "h: interface ib0 (--iface) is down; it has " + has,
+		"tap0":        "h: interface tap0 (--iface) has no address; it has " + has,
+		"10.7.0.0/16": "h has no address in 10.7.0.0/16 (--iface); it has " + has,
+	} {
+		_, err := chooseAddresses([]candidate{at("10.0.0.1", has).on(network), at("10.0.0.2", "eth0 10.0.0.2/24").on("eth0")})
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestChooseAddressesAlwaysFindsSome(t *testing.T) {
+	address := rapid.SampledFrom([]string{"", "127.0.0.1", "10.0.0.1", "10.0.0.2", "172.17.0.1", "fd00::1", "fe80::1"})
+	rapid.Check(t, func(t *rapid.T) {
+		var hosts []candidate
+		for range rapid.IntRange(1, 5).Draw(t, "hosts") {
+			var list []string
+			for _, a := range rapid.SliceOfN(address, 0, 3).Draw(t, "own") {
+				if a != "" {
+					list = append(list, "i "+a+"/24")
+				}
+			}
+			hosts = append(hosts, at(address.Draw(t, "reached"), strings.Join(list, ", ")))
+		}
+		choices, err := chooseAddresses(hosts)
+		require.NoError(t, err)
+		for _, c := range choices {
+			require.NotEmpty(t, c.addrs)
+			require.Empty(t, c.iface)
+		}
+	})
+}
+
+func TestElect(t *testing.T) {
+	saw := func(by string, reached ...int) sighting { return sighting{by, wire.Sighting{Reached: reached}} }
+	for name, c := range map[string]struct {
+		seen   []sighting
+		best   int
+		missed []string
+	}{
+		"the first that all reach":     {[]sighting{saw("a", 0), saw("b", 0, 1)}, 0, nil},
+		"another, if none reaches it":  {[]sighting{saw("a", 1), saw("b", 1)}, 1, nil},
+		"that which most reach":        {[]sighting{saw("a", 1), saw("b", 0), saw("c", 1)}, 1, []string{"b"}},
+		"the better of equals":         {[]sighting{saw("a", 1), saw("b", 0)}, 0, []string{"a"}},
+		"the first, if none is any":    {[]sighting{saw("a"), saw("b")}, 0, []string{"a", "b"}},
+		"nonsense does not count":      {[]sighting{saw("a", -1, 7), saw("b", 1)}, 1, []string{"a"}},
+		"alone in reaching it nowhere": {[]sighting{saw("a", 1), saw("b", 1), saw("c")}, 1, []string{"c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			best, missed := elect(2, c.seen)
+			require.Equal(t, c.best, best)
+			var names []string
+			for _, s := range missed {
+				names = append(names, s.by)
+			}
+			require.Equal(t, c.missed, names)
+		})
+	}
+}
+
+func TestParsePorts(t *testing.T) {
+	r, err := parsePorts("40000-40099")
+	require.NoError(t, err)
+	require.Equal(t, wire.PortRange{First: 40000, Last: 40099}, r)
+	for _, s := range []string{"40000", "2-1", "0-9", "1-65536", "a-b", "1-2-3", "-1-2", "+1-2"} {
+		_, err := parsePorts(s)
+		require.ErrorContains(t, err, "--ports: expected two port numbers", s)
 	}
 }

@@ -23,6 +23,10 @@ var loginNames = []string{
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", // the host's; PATH is joined there
 }
 
+// outerNames are what gorun sets for a rank where the user has not. In a job
+// that a rank starts they would be the outer job's.
+var outerNames = []string{"NCCL_RAS_ADDR", "NCCL_COMM_ID"}
+
 // selectEnv makes the part of ranks' environment that is the same on all hosts.
 func (p *prepared) selectEnv() error {
 	as, warnings, err := p.job.Env.compat()
@@ -117,6 +121,10 @@ func (e *Env) selected(environ []string, reserved contract) (env, warnings []str
 			warnings = append(warnings, "the hosts run another system, so ranks inherit only the variables that -x names")
 		}
 	}
+	withheld := loginNames
+	if slices.ContainsFunc(environ, func(entry string) bool { return nameOf(entry) == "GORUN_JOB" }) {
+		withheld = slices.Concat(loginNames, outerNames)
+	}
 	found := make([]bool, len(e.Pass))
 	for _, entry := range environ {
 		name := nameOf(entry)
@@ -129,7 +137,7 @@ func (e *Env) selected(environ []string, reserved contract) (env, warnings []str
 				pass, found[i] = true, true
 			}
 		}
-		if !pass && (mode != "all" || matchesAny(name, loginNames)) {
+		if !pass && (mode != "all" || matchesAny(name, withheld)) {
 			continue
 		}
 		if !reserved.has(name) && !matchesAny(name, e.Unset) {

@@ -39,6 +39,17 @@ type Job struct {
 	Stage bool     // copy the program to the hosts, by content hash
 	Files []string // copied to the hosts too, into the folder of the staged program
 
+	// Network is the interface of the job's traffic on each host, by its exact
+	// name or by a network that its address is in, "10.7.0.0/16"; "": addr= of
+	// the entry, else where SSH reached the host. iface= of an entry is that
+	// host's own.
+	Network string
+	// Ports, "A-B", are for the listeners of the job: gossip, engines, and what
+	// MasterPort, 0, is chosen from. "": outside of the kernel's ephemeral ports.
+	Ports string
+	// MasterPort is rank 0's, where ranks meet; it must be free; 0: one that is.
+	MasterPort int
+
 	// Allocation is "auto", the default, which takes hosts and slots from the
 	// batch scheduler that this process runs under (package allocation), or
 	// "none". Hosts that are named all the same count as they are written; those
@@ -89,6 +100,7 @@ type Env struct {
 	// Prepend and Append are "NAME=value": on each host, value is put before or
 	// behind the one that ranks inherit, else the host's own, with a colon.
 	Prepend, Append []string
+	CommID          bool // set NCCL_COMM_ID, by which NCCL's ranks meet at rank 0 without being handed an id
 	// Compat is whose variables ranks get beside gorun's own; nil: those of
 	// torch, Open MPI and JAX, none of which sends a program to a server that is
 	// not there; empty: no one's. JAX's come with Open MPI's.

@@ -72,6 +72,12 @@ func prepare(job *Job) (*prepared, error) {
 		problems = append(problems, err)
 	}
 	problems = append(problems, checkPrograms(job)...)
+	if _, err := parsePorts(job.Ports); err != nil {
+		problems = append(problems, err)
+	}
+	if job.MasterPort < 0 || job.MasterPort > 65535 {
+		problem("--master-port: expected a port from 1 to 65535, found %d", job.MasterPort)
+	}
 	p.policy = job.Placement
 	for _, app := range job.Apps {
 		if len(job.Apps) > 1 {
@@ -187,7 +193,6 @@ func unusedFields(entries []hostfiles.Host) []error {
 			name string
 			set  bool
 		}{
-			{"iface=", h.Iface != ""},
 			{"rack=", h.Rack != ""},
 			{"switch=", h.Switch != ""},
 		} {

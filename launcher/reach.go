@@ -206,7 +206,7 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 		return err
 	}
 	if !h.local && !h.reached.IsValid() {
-		h.reached = addressByName(ctx, h.entry.Name, parseAddrs(h.hello.Addrs))
+		h.reached = addressByName(ctx, h.entry.Name, ownAddrs(readInterfaces(h.hello.Interfaces), true))
 	}
 	if len(r.files) > 0 {
 		uploading()

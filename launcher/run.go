@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"time"
 
@@ -57,8 +56,9 @@ type launch struct {
 	*prepared
 	attempt int // from 0
 
-	plan  *placement.Plan // nil until the ranks are placed
-	hosts []*host         // by node; before placing, as lined up
+	plan    *placement.Plan // nil until the ranks are placed
+	hosts   []*host         // by node; before placing, as lined up
+	network network
 
 	mail    *mailbox
 	printer *printer
@@ -96,7 +96,7 @@ func (l *launch) reach(ctx context.Context) (err error) {
 	defer cancel()
 	l.hosts = l.lineUp()
 	l.warn(l.warnings) // before a host that they are about fails
-	if err := l.reachUnlessSignalled(ctx); err != nil {
+	if err := l.unlessSignalled(ctx, l.reachHosts); err != nil {
 		return err
 	}
 	if err := l.place(); err != nil {
@@ -121,6 +121,10 @@ func (l *launch) reach(ctx context.Context) (err error) {
 		}
 	}
 	l.hosts = seated
+	if err := l.unlessSignalled(ctx, l.settleNetwork); err != nil {
+		l.closeHosts()
+		return err
+	}
 	l.warn(l.plan.Notes)
 	return nil
 }
@@ -150,16 +154,15 @@ func (l *launch) warn(notes []string) {
 	}
 }
 
-// reachUnlessSignalled reaches all hosts, and gives up on a signal that ends
-// jobs.
-func (l *launch) reachUnlessSignalled(ctx context.Context) error {
+// unlessSignalled calls f, whose context a signal ends that ends jobs.
+func (l *launch) unlessSignalled(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	reached := make(chan error, 1)
-	go func() { reached <- l.reachHosts(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
 	for {
 		select {
-		case err := <-reached:
+		case err := <-done:
 			return err
 		case s := <-l.job.Signals:
 			if ends(s) {
@@ -193,13 +196,13 @@ func (l *launch) start() error {
 	l.event(Event{Kind: Placed, Rank: -1, Plan: l.plan, Message: fmt.Sprintf("%d ranks on %d hosts", l.plan.Size, len(l.hosts))})
 	key := make([]byte, 32)
 	rand.Read(key)
-	addrs := l.addresses()
 	m := wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
 		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Rlimits: rlimits(l.job.Rlimits),
 		Stdin: l.readers(), PTY: l.job.Streams.PTY, Screen: l.screen.size(), Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),
+		Master: l.network.master, CommID: l.network.commID, HNP: l.network.hnp, Ports: l.network.ports,
 	}
 	if l.job.Env.Export != "none" {
 		m.PathEnv = os.Getenv("PATH")
@@ -208,17 +211,13 @@ func (l *launch) start() error {
 		m.Compat = append(m.Compat, string(c))
 	}
 	for node, a := range l.plan.Hosts {
-		h := wire.Host{Name: l.hosts[node].name, Addr: addrs[node].String()}
+		c := l.network.choices[node]
+		h := wire.Host{Name: l.hosts[node].name, Addr: c.addrs[0].String(), Iface: c.iface}
 		for _, s := range a.Seats {
 			h.Ranks = append(h.Ranks, s.Rank)
 		}
 		m.Hosts = append(m.Hosts, h)
 	}
-	master := l.hosts[l.plan.Seat(0).Node]
-	if port := master.hello.FreePort; port != 0 {
-		m.Master = netip.AddrPortFrom(addrs[master.node], uint16(port)).String()
-	}
-	m.HNP = hnpURI(addrs[master.node], master.hello.HighPort)
 	start, err := wire.Share(&m)
 	if err != nil {
 		return &PlanError{[]error{err}}
@@ -229,26 +228,6 @@ func (l *launch) start() error {
 		h.conn.Send(&wire.Begin{Node: h.node, Seats: wireSeats(a.Seats), NICs: a.NICs})
 	}
 	return l.connectInput()
-}
-
-// addresses chooses where the hosts reach one another.
-func (l *launch) addresses() []netip.Addr {
-	var source netip.Addr // of our connections to other hosts
-	for _, h := range l.hosts {
-		if h.source.IsValid() && (!source.IsValid() || source.IsLoopback()) {
-			source = h.source
-		}
-	}
-	var known []candidate
-	for _, h := range l.hosts {
-		c := candidate{reached: h.reached, own: parseAddrs(h.hello.Addrs)}
-		c.declared, _ = netip.ParseAddr(h.entry.Addr)
-		if h.local {
-			c.reached = source
-		}
-		known = append(known, c)
-	}
-	return chooseAddresses(known)
 }
 
 // event tells the caller of what happened in this attempt.

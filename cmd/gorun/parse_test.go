@@ -148,7 +148,7 @@ func TestParseRefuses(t *testing.T) {
 		{"to come", "--bind-to core -np 2 ./x", "--bind-to is not built yet", "without it: gorun -np 2 ./x"},
 		{"to come, joined", "--bind-to=core -np 2 ./x", "--bind-to is not built yet", "without it: gorun -np 2 ./x"},
 		{"to come, with a stand-in", "--rank-by node ./x", "--rank-by is not built yet", "what there is: --map-by node"},
-		{"to come, one dash", "-events e ./x", "-events is not built yet", "without it: gorun ./x"},
+		{"to come, one dash", "-strict ./x", "-strict is not built yet", "without it: gorun ./x"},
 		{"slip", "--timout 5 ./x", "unknown flag --timout", "did you mean: gorun --timeout 5 ./x"},
 		{"slip, joined", "--timout=5 ./x", "unknown flag --timout=5", "did you mean: gorun --timeout=5 ./x"},
 		{"slip of one to come", "--bindto core ./x", "unknown flag --bindto", "--bind-to is not built yet"},

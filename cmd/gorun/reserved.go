@@ -18,12 +18,8 @@ var reserved = []string{
 	"gpu-visible all|own",
 	"json",
 	"show-env RANK",
-	"iface NAME|CIDR",
-	"ports A-B",
-	"master-port PORT",
 	"stack-traces",
 	"strict",
-	"nccl-comm-id",
 }
 
 // instead is what comes near a reserved flag.

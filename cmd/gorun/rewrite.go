@@ -50,7 +50,7 @@ func (p program) called(name string) string { return p.line.with(p.begin, 1, nam
 var surroundings = []string{
 	"hostfile", "H", "local", "p", "i", "F", "accept-new-host-keys", "wdir",
 	"x", "set-env", "export", "env", "genv", "genvlist", "genvall", "genvnone",
-	"env-file", "unset-env", "prepend-env", "append-env", "env-compat", "umask",
+	"env-file", "unset-env", "prepend-env", "append-env", "env-compat", "umask", "iface",
 }
 
 // probe returns a command whose ranks, one on each host of the job, run

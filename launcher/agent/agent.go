@@ -48,6 +48,7 @@ type agent struct {
 	cancel context.CancelCauseFunc
 
 	inventory *topo.Inventory // of this host
+	beacon    *beacon         // for hosts that look for this one before Start; nil: none
 	start     *share
 	services  *services     // what ranks are offered; nil before Start
 	hostWorld rankenv.World // the place of this host's ranks, but for what differs from one to the other
@@ -209,6 +210,14 @@ func (a *agent) handle(m wire.Message) error {
 			return err
 		}
 		return a.conn.Send(answer)
+	case *wire.FindPorts:
+		return a.conn.Send(findPorts(m))
+	case *wire.Probe:
+		if a.beacon != nil {
+			return errors.New("the launcher sent Probe twice")
+		}
+		a.beacon = light(m)
+		a.wg.Go(func() { a.conn.Send(probe(a.ctx, m.Targets)) })
 	case *wire.Start:
 		if a.start != nil {
 			return errors.New("the launcher sent Start twice")
@@ -246,7 +255,8 @@ func (a *agent) handle(m wire.Message) error {
 // share is a job as the agent of one host sees it.
 type share struct {
 	*wire.Start
-	wire.Begin // its Node is -1 until it has come
+	wire.Begin     // its Node is -1 until it has come
+	RASPort    int // of NCCL's RAS service, which all ranks of the host share; 0: NCCL's own choice
 }
 
 // begin starts this host's share of the job.
@@ -261,6 +271,8 @@ func (a *agent) begin(own *wire.Begin) error {
 		return fmt.Errorf("the launcher sent node %d of %d", own.Node, len(m.Hosts))
 	}
 	m.Begin = *own
+	a.beacon.close()
+	m.RASPort = freePort(firstPort, ephemeralPorts()-1, nil)
 	a.window.Give(m.Window)
 	if m.Timeout > 0 {
 		a.wg.Go(a.keepLease)
@@ -315,6 +327,7 @@ func (a *agent) finish(err error) {
 	if a.services != nil {
 		a.services.close()
 	}
+	a.beacon.close()
 	a.wg.Wait()
 	a.children.close()
 	a.files.close()

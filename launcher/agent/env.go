@@ -4,6 +4,7 @@ package agent
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"os/user"
 	"path"
@@ -72,6 +73,13 @@ func lookUpLogin(host map[string]string) {
 // share: what the launcher sends, then what is this host's, then defaults.
 func composeEnv(m *share, app wire.App, host map[string]string, dir string) []string {
 	env := slices.Clone(m.Env)
+	// What is inherited gives way to what a flag says, but not what is set.
+	if m.Hosts[m.Node].Iface != "" {
+		env = unsetEnv(env, ifnameVar)
+	}
+	if m.CommID != "" {
+		env = unsetEnv(env, commIDVar)
+	}
 	for _, entry := range app.Env {
 		name, value, _ := strings.Cut(entry, "=")
 		env = setEnv(env, name, value)
@@ -90,6 +98,16 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 	env = joinValues(env, host, app.Append, func(old, value string) string { return old + ":" + value })
 	env = setEnv(env, "PWD", dir)
 	add("PYTHONUNBUFFERED", "1")
+	if iface := m.Hosts[m.Node].Iface; iface != "" {
+		add(ifnameVar, "="+iface)
+	}
+	add(commIDVar, m.CommID)
+	if m.RASPort != 0 {
+		add("NCCL_RAS_ADDR", "localhost:"+strconv.Itoa(m.RASPort))
+	}
+	if m.Ports.First != 0 {
+		env = setEnv(env, "GORUN_PORTS", fmt.Sprintf("%d-%d", m.Ports.First, m.Ports.Last))
+	}
 	env = placeEnv(env, m)
 	return setEnv(env, jobPathVar, jobPath(m))
 }
@@ -108,6 +126,15 @@ func joinValues(env []string, host map[string]string, entries []string, join fun
 	}
 	return env
 }
+
+const (
+	// ifnameVar names the interfaces of NCCL's own connections. A name behind
+	// "=" is meant exactly: without it, bond0 means bond0.20 too.
+	ifnameVar = "NCCL_SOCKET_IFNAME"
+	// commIDVar is the address at which rank 0 listens for the others, in place
+	// of an id that ranks are handed. NCCL serves one communicator by it.
+	commIDVar = "NCCL_COMM_ID"
+)
 
 // jobPath is where this host's ranks stand: the jobs around, then this one.
 func jobPath(m *share) string {
@@ -204,6 +231,14 @@ func setEnv(env []string, name, value string) []string {
 		return env
 	}
 	return append(env, name+"="+value)
+}
+
+// unsetEnv returns env without the entry for name. It may change env.
+func unsetEnv(env []string, name string) []string {
+	if i := findEnv(env, name); i >= 0 {
+		return slices.Delete(env, i, i+1)
+	}
+	return env
 }
 
 // joinPath puts the folders of first before those of then, each once.

@@ -5,12 +5,15 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gorun/gorun/launcher/wire"
@@ -54,7 +57,7 @@ func startServices(ctx context.Context, a *agent, m *share) (*services, error) {
 		conf.Bind = netip.AddrPortFrom(addr, 0)
 	}
 	var err error
-	if s.Node, err = gossip.Join(s.ctx, conf); err != nil {
+	if s.Node, err = join(s.ctx, conf, m.Ports); err != nil {
 		s.cancel()
 		return nil, err
 	}
@@ -80,6 +83,23 @@ func (s *services) watchMembers() {
 			}
 		}
 	}
+}
+
+// join joins the cluster, bound to one of ports.
+func join(ctx context.Context, conf *gossip.Config, ports wire.PortRange) (*gossip.Node, error) {
+	if ports.First == 0 || len(conf.Roster) == 1 { // a member that is alone does not listen
+		return gossip.Join(ctx, conf)
+	}
+	count := ports.Last - ports.First + 1
+	begin := rand.IntN(count)
+	for i := range count {
+		conf.Bind = netip.AddrPortFrom(conf.Bind.Addr(), uint16(ports.First+(begin+i)%count))
+		node, err := gossip.Join(ctx, conf)
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return node, err
+		}
+	}
+	return nil, fmt.Errorf("every port from %d to %d is in use at %v (--ports)", ports.First, ports.Last, conf.Bind.Addr())
 }
 
 // listen opens the job socket at a path, for programs that lose their door on

@@ -15,10 +15,10 @@ type Message any
 // table lists every message; the position is its type on the wire.
 var table = []Message{
 	// agent to launcher
-	&Hello{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
+	&Hello{}, &FoundPorts{}, &Probed{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
 	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Cleaned{},
 	// launcher to agent
-	&File{}, &FileData{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
+	&File{}, &FileData{}, &FindPorts{}, &Probe{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{}, &Clean{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
@@ -26,14 +26,58 @@ var table = []Message{
 
 // Hello is the first message of an agent: what it is and what its host is.
 type Hello struct {
-	Magic    string   // Magic
-	Table    string   // TableHash of the agent's program
-	Version  string   // of the program, for people
-	Addrs    []string // IP addresses of the host's interfaces that are up, loopback last
-	FreePort int      // a TCP port free on every address of the host, outside the ephemeral range; 0: none
-	HighPort int      // another, from 61440 on, which JAX can be told in Open MPI's way; 0: none
+	Magic      string      // Magic
+	Table      string      // TableHash of the agent's program
+	Version    string      // of the program, for people
+	Interfaces []Interface // those that have addresses
+	FreePort   int         // a TCP port free on every address of the host, outside the ephemeral range; 0: none
+	HighPort   int         // another, from 61440 on, which JAX can be told in Open MPI's way; 0: none
 
 	Topo topo.Inventory // what ranks may use there; its slices are bounded by topo
+}
+
+// Interface is a network interface of a host.
+type Interface struct {
+	Name  string
+	Up    bool     // it could carry something now
+	Addrs []string // with the lengths of their prefixes, "10.0.0.2/24"
+}
+
+// FindPorts asks for ports that are free for TCP on every address of the host.
+type FindPorts struct{ Ranges []PortRange }
+
+// PortRange is where a port is looked for; zero: where the kernel does not give
+// ports to connections by itself.
+type PortRange struct{ First, Last int }
+
+// FoundPorts answers FindPorts: a port for each range, all different, 0 where
+// none is free.
+type FoundPorts struct{ Ports []int }
+
+// Probe has an agent find out at which addresses it reaches other hosts, and
+// let them find out about it: whoever connects to Port of Listen is told Token,
+// until Start comes.
+type Probe struct {
+	Listen  []string // IP addresses of this host
+	Port    int
+	Token   []byte // 16 random bytes, by which a host is known from another with its address
+	Targets []Target
+}
+
+// Target is a host to probe.
+type Target struct {
+	Addrs []string // IP addresses, the best first
+	Port  int
+	Token []byte
+}
+
+// Probed answers Probe.
+type Probed struct{ Seen []Sighting } // of each target
+
+// Sighting is what an agent found out about a target.
+type Sighting struct {
+	Reached []int  // the indexes in Addrs at which it was reached
+	Error   string // why not at the first of Addrs
 }
 
 // File announces a file that follows in FileData, if the agent wants it.
@@ -65,20 +109,22 @@ type Start struct {
 	Key     []byte // the job key, 32 random bytes; a secret
 	Hosts   []Host
 	Apps    []App
-	Env     []string // "NAME=value", the same for every rank
-	PathEnv string   // PATH of the launcher, which comes before the host's own
-	Unset   []string // patterns of names that the host does not add to Env
-	Compat  []string // the launchers whose variables ranks get, gorun first
-	Rlimits []Rlimit // of every rank; those that are not named are the agent's
-	Stdin   []int    // the ranks that read what is forwarded of standard input
-	PTY     []int    // the ranks that get a terminal
-	Screen  Resize   // the size of these terminals
-	Merge   bool     // standard error goes where standard output goes
-	Master  string   // host:port
-	HNP     string   // OMPI_MCA_orte_hnp_uri, by which JAX knows Open MPI; "": none
-	Timeout int64    // silence in nanoseconds after which either side gives the other up; 0: never
-	Grace   int64    // nanoseconds between TERM and KILL if the launcher is lost
-	Window  int64    // of output that may be sent before the first Credit, by Output.Cost
+	Env     []string  // "NAME=value", the same for every rank
+	PathEnv string    // PATH of the launcher, which comes before the host's own
+	Unset   []string  // patterns of names that the host does not add to Env
+	Compat  []string  // the launchers whose variables ranks get, gorun first
+	Rlimits []Rlimit  // of every rank; those that are not named are the agent's
+	Stdin   []int     // the ranks that read what is forwarded of standard input
+	PTY     []int     // the ranks that get a terminal
+	Screen  Resize    // the size of these terminals
+	Merge   bool      // standard error goes where standard output goes
+	Master  string    // host:port
+	CommID  string    // NCCL_COMM_ID; "": none
+	Ports   PortRange // of all listeners of the job; zero: any
+	HNP     string    // OMPI_MCA_orte_hnp_uri, by which JAX knows Open MPI; "": none
+	Timeout int64     // silence in nanoseconds after which either side gives the other up; 0: never
+	Grace   int64     // nanoseconds between TERM and KILL if the launcher is lost
+	Window  int64     // of output that may be sent before the first Credit, by Output.Cost
 }
 
 // Begin follows Start: which of the hosts the agent's is, and what of it each of
@@ -93,6 +139,7 @@ type Begin struct {
 type Host struct {
 	Name  string
 	Addr  string // IP address at which the others reach it
+	Iface string // the interface that the user chose for NCCL; "": none
 	Ranks []int  // in order of local rank
 }
 

@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -27,11 +26,6 @@ type listener struct {
 type arrival struct {
 	hello hello
 	conn  *net.TCPConn
-}
-
-// listen starts a listener at addr, on a free port.
-func listen(addr netip.Addr) (*net.TCPListener, error) {
-	return net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 0)))
 }
 
 // serve starts the handshakes on tcp. The caller stops the listener.

@@ -1,0 +1,166 @@
+package launcher
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/rankenv"
+)
+
+func TestAMasterPortThatIsTakenIsToldBeforeRanksStart(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	require.NoError(t, err)
+	defer l.Close()
+	job, _ := hosts(t, []int{1, 1}, `exit 0`)
+	job.MasterPort = l.Addr().(*net.TCPAddr).Port
+	o := run(t, job)
+	require.Equal(t, StatusFailed, o.Status)
+	require.ErrorContains(t, o.err, fmt.Sprintf("%v is in use there (--master-port)", l.Addr()))
+	var host *HostError
+	require.ErrorAs(t, o.err, &host)
+	require.Equal(t, "127.0.0.2", host.Host)
+	require.Zero(t, countOf(o.events, RankStarted))
+
+	l.Close()
+	o = run(t, job)
+	require.NoError(t, o.err)
+}
+
+func TestJobsAtOnceMeetAtDifferentPorts(t *testing.T) {
+	ports := map[string]bool{}
+	var running []<-chan outcome
+	for range 3 {
+		running = append(running, start(t, t.Context(), sh(1, `echo $MASTER_PORT`)))
+	}
+	for _, done := range running {
+		o := <-done
+		require.NoError(t, o.err)
+		ports[o.stdout] = true
+	}
+	require.Len(t, ports, 3)
+}
+
+// Hosts of one machine share all of its addresses, so that only those at which
+// they were reached tell them apart: each finds the others there.
+func TestTheJobKeepsToItsPorts(t *testing.T) {
+	job, _ := hosts(t, []int{1, 1}, `sed 1d /proc/net/tcp; echo $MASTER_PORT`)
+	job.Ports = "41000-41999"
+	o := run(t, job)
+	require.NoError(t, o.err)
+	listening, master := map[string]bool{}, 0
+	for _, line := range lines(o.stdout) {
+		words := strings.Fields(line)
+		if len(words) == 1 {
+			fmt.Sscan(words[0], &master)
+		} else if words[3] == "0A" { // LISTEN
+			listening[words[1]] = true
+		}
+	}
+	require.GreaterOrEqual(t, master, 41000)
+	require.LessOrEqual(t, master, 41999)
+	for _, host := range []string{"0200007F:", "0300007F:"} { // 127.0.0.2 and .3, hexadecimal
+		var found []string
+		for address := range listening {
+			var port int
+			fmt.Sscanf(strings.TrimPrefix(address, host), "%X", &port)
+			if strings.HasPrefix(address, host) && port >= 41000 && port <= 41999 {
+				found = append(found, address)
+			}
+		}
+		require.Len(t, found, 1, "the member of the cluster on %s", host)
+	}
+}
+
+func TestAHostWithoutTheNetworkIsNamed(t *testing.T) {
+	job, _ := hosts(t, []int{1, 1}, `exit 0`)
+	job.Hosts[1].Iface = "nosuch0"
+	o := run(t, job)
+	require.Equal(t, StatusUsage, o.Status)
+	require.ErrorContains(t, o.err, "127.0.0.3 has no interface nosuch0 (--iface); it has ")
+	require.Zero(t, countOf(o.events, RankStarted))
+}
+
+// blocks returns the environments that ranks wrote, one to a file, by rank.
+func blocks(t *testing.T, dir string, ranks int) []map[string]string {
+	t.Helper()
+	all := make([]map[string]string, ranks)
+	for r := range all {
+		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(r)))
+		require.NoError(t, err)
+		all[r] = map[string]string{}
+		for entry := range strings.SplitSeq(strings.TrimSuffix(string(b), "\x00"), "\x00") {
+			name, value, ok := strings.Cut(entry, "=")
+			require.True(t, ok, "%q", entry)
+			require.NotContains(t, all[r], name, "twice")
+			all[r][name] = value
+		}
+	}
+	return all
+}
+
+func TestRanksHereAndElsewhereGetTheSameBlock(t *testing.T) {
+	// What a service manager starts may have no login at all.
+	for _, name := range []string{"SHELL", "USER", "LOGNAME"} {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	t.Setenv("SSH_TTY", "/dev/pts/7")
+	t.Setenv("LIBS", "/launcher")
+	t.Setenv("FORWARDED", "l1\nl2=\"'$x\xff")
+	dir := t.TempDir()
+	job, _ := hosts(t, []int{2}, fmt.Sprintf(`cat /proc/self/environ > %s/$GORUN_RANK`, dir))
+	job.Hosts = slices.Insert(job.Hosts, 0, local(2))
+	job.Env = Env{
+		Set: []string{"J={\"a\": \"b\"}", "E=", "Q=a=b"}, Prepend: []string{"LIBS=/first"},
+		Compat: allCompat,
+	}
+	o := run(t, job)
+	require.NoError(t, o.err)
+	ranks := blocks(t, dir, 4)
+
+	// These differ from rank to rank, or are the host's.
+	differ := []string{"GORUN_SOCKET", "GORUN_JOB_PATH", "GORUN_ADDR", "NCCL_RAS_ADDR", "PATH", "HOME", "USER", "LOGNAME", "SHELL"}
+	for _, entry := range (rankenv.World{Rank: 1, Size: 4, LocalRank: 1, LocalSize: 2, Nodes: 2, Host: "h"}).Environ(append(slices.Clone(allCompat), rankenv.Gorun)...) {
+		differ = append(differ, nameOf(entry))
+	}
+	differ = append(differ, "MV2_COMM_WORLD_LOCAL_RANK")
+	for r, block := range ranks[1:] {
+		var here, there []string
+		for name := range ranks[0] {
+			here = append(here, name)
+		}
+		for name := range block {
+			there = append(there, name)
+		}
+		require.ElementsMatch(t, here, there, "rank %d", r+1)
+		for name, value := range block {
+			if !slices.Contains(differ, name) {
+				require.Equal(t, ranks[0][name], value, "%s of rank %d", name, r+1)
+			}
+		}
+	}
+	require.Equal(t, "l1\nl2=\"'$x\xff", ranks[3]["FORWARDED"])
+	require.Equal(t, "/first:/launcher", ranks[3]["LIBS"])
+	require.NotContains(t, ranks[0], "SSH_TTY")
+	require.NotEmpty(t, ranks[0]["SHELL"])
+	require.NotEmpty(t, ranks[0]["USER"])
+	for r, block := range ranks {
+		for _, name := range []string{
+			"GORUN_LOCAL_RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+			"MV2_COMM_WORLD_LOCAL_RANK", "PMI_LOCAL_RANK", "SLURM_LOCALID",
+		} {
+			require.Equal(t, fmt.Sprint(r%2), block[name], "%s of rank %d", name, r)
+		}
+		addr, err := netip.ParseAddr(block["MASTER_ADDR"])
+		require.NoError(t, err, "an address, not a name")
+		require.Equal(t, netip.MustParseAddrPort(block["GORUN_MASTER"]).Addr(), addr)
+	}
+}
