@@ -31,7 +31,7 @@ type prepared struct {
 	means    means
 	roster   *roster
 	ranks    int // the size of the world, once the first attempt has settled it
-	alone    int // that of a job without hosts, once this one is known
+	alone    int // that of a job without hosts, once it is known what this one is
 	reacher  *reacher
 }
 
@@ -217,7 +217,7 @@ func (p *prepared) size() int {
 	}
 	ranks := p.job.Apps[0].Ranks
 	if ranks == 0 && p.job.Hosts == nil && p.means.batch.allocation == nil && p.policy.PerHost == 0 && p.policy.MapBy != placement.ByRankfile {
-		return max(p.alone, 1)
+		return p.alone
 	}
 	return ranks
 }

@@ -93,7 +93,7 @@ func gpusThere(gpus []topo.Accelerator) string {
 func (p *prepared) leaveGPUs() error {
 	const name = "CUDA_VISIBLE_DEVICES"
 	isIt := func(entry string) bool { return strings.HasPrefix(entry, name+"=") }
-	chosen := slices.ContainsFunc(p.env, isIt)
+	chosen := slices.ContainsFunc(slices.Concat(p.env, p.job.Env.Set), isIt)
 	for _, app := range p.job.Apps {
 		chosen = chosen || slices.ContainsFunc(app.Env, isIt)
 	}

@@ -23,7 +23,7 @@ type command struct {
 	hostList []string // every -H
 	envFiles []string // every --env-file
 
-	displayMap, dryRun bool
+	placing
 	verbose, quiet     bool
 	progress           string // --progress; "": auto
 	events, reportFile string // paths
@@ -143,6 +143,9 @@ func (c *command) check() error {
 	switch err := c.checkPrograms(); {
 	case err != nil:
 		return err
+	case c.json && !c.displayMap && !c.dryRun:
+		return refusal("--json: expected --display-map or --dry-run beside it, whose form it is",
+			commandLine(withFlag(c.argv, "display-map")))
 	case c.hostfile != "" && len(c.hostList) > 0:
 		return refusal("-hostfile and -H: expected one of them, found both",
 			"give the hosts in the file or in the list")

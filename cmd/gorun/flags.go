@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/launcher/stdio"
 )
 
@@ -37,15 +38,12 @@ func (c *command) flags() (flags []cli.Flag) {
 	}
 	job, app := &c.job, c.program()
 	group("Size and hosts", []*cli.GenericFlag{
-		{Name: "np", Aliases: []string{"n"}, Usage: "world size; absent: the sum of the slots, without hosts 1",
+		{Name: "np", Aliases: []string{"n"}, Usage: "world size; absent: the sum of the slots, without hosts one for each GPU, else 1",
 			Value: &value{c, "N", number(&app.Ranks, 1, maxRanks, "of ranks", "4")}},
 		{Name: "N", Aliases: []string{"ppn", "npernode", "nproc-per-node"}, Usage: "ranks on each host (srun's -N means nodes)",
-			Value: &value{c, "N", func(s string) error {
-				if s == "gpu" {
-					return &notBuiltError{"one rank for each GPU (gpu)", "8"}
-				}
-				return number(&job.Placement.PerHost, 1, maxRanks, "of ranks", "8")(s)
-			}}},
+			Value: &value{c, "N|gpu", c.perHost}},
+		{Name: "nnodes", Usage: "use the first N hosts only",
+			Value: &value{c, "N", number(&c.nnodes, 1, maxRanks, "of hosts", "2")}},
 		{Name: "hostfile", Aliases: []string{"f", "machinefile"}, Usage: "file of hosts, - for standard input; else those of --allocation, else the file GORUN_HOSTFILE",
 			Value: &value{c, "F", func(s string) error {
 				if s == "-" {
@@ -62,6 +60,10 @@ func (c *command) flags() (flags []cli.Flag) {
 				c.hostList = append(c.hostList, s)
 				return nil
 			}}},
+		{Name: "exclude", Usage: "leave out these hosts, or their GPUs: a,b[01-04],c:0,2-3",
+			Value: &value{c, "LIST", c.excludeHosts}},
+		{Name: "nolocal", Usage: "leave out this host",
+			Value: c.toggle(func() { c.nolocal = true })},
 		{Name: "app", Aliases: []string{"configfile"}, Usage: "file of programs, one a line with its flags",
 			Value: &value{c, "F", path(&c.appFile, "programs")}},
 		{Name: "oversubscribe", Usage: "allow more ranks than declared slots",
@@ -75,10 +77,24 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "auto|never", oneOf(&job.Local, "auto", "never")}},
 	})
 	group("Placement", []*cli.GenericFlag{
-		{Name: "map-by", Usage: "fill a host before the next, or deal ranks out in turn",
-			Value: &value{c, "slot|node", mapping(&job.Placement.MapBy)}},
+		{Name: "map-by", Usage: "slot, node, numa, gpu, seq, ppr:N:node or rankfile:F, and :PE=N, :OVERSUBSCRIBE",
+			Value: &value{c, "HOW", c.mapBy}},
+		{Name: "rank-by", Usage: "number the ranks host by host, or across hosts",
+			Value: &value{c, "slot|node", oneOf(&job.Placement.RankBy, placement.BySlot, placement.ByNode)}},
+		{Name: "bind-to", Usage: "none, share, hwthread, core, l3, numa, package or gpu; the default is gpu, the CPUs next to the rank's, else share",
+			Value: &value{c, "WHAT", c.bindTo}},
+		{Name: "cpus-per-rank", Usage: "cores for each rank",
+			Value: &value{c, "N", number(&job.Placement.CPUsPerRank, 1, maxRanks, "of cores", "4")}},
+		{Name: "gpus-per-rank", Usage: "GPUs for each rank; auto is one, shared if there are too few",
+			Value: &value{c, "N|auto", c.gpusPerRank}},
+		{Name: "gpu-visible", Usage: "which GPUs a rank sees: all of the job's there (its own is device LOCAL_RANK), or its own",
+			Value: &value{c, "all|own", oneOf(&job.Placement.GPUVisible, placement.AllVisible, placement.OwnVisible)}},
+		{Name: "report-bindings", Usage: "say what CPUs, GPUs and adapters each rank gets",
+			Value: c.toggle(func() { c.reportBindings = true })},
 		{Name: "display-map", Usage: "print where the ranks go",
 			Value: c.toggle(func() { c.displayMap = true })},
+		{Name: "json", Usage: "print that as JSON",
+			Value: c.toggle(func() { c.json = true })},
 		{Name: "dry-run", Aliases: []string{"do-not-launch"}, Usage: "reach the hosts, print where the ranks would go, and start none",
 			Value: c.toggle(func() { c.dryRun = true })},
 	})

@@ -27,10 +27,10 @@ usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also
 
 The first word that is not a flag is the program, and all behind it is the
 program's. One dash or two make no difference, -np 4 or -np=4 neither. A host
-whose slots are not declared has one for each CPU that ranks may use there:
-gorun -H localhost hostname starts as many, unless -np says otherwise. Of several
-programs, ":" between them, each has its own -np, -wdir and -x; other flags stand
-before the first. Behind "--" a ":" is the program's.
+whose slots are not declared has one for each GPU, or else for each core that
+ranks may use there: gorun -H localhost hostname starts as many, unless -np says
+otherwise. Of several programs, ":" between them, each has its own -np, -wdir and
+-x; other flags stand before the first. Behind "--" a ":" is the program's.
 {{$group := ""}}{{range .VisibleFlags}}{{if ne .Category $group}}{{$group = .Category}}
 {{$group}}:
 {{end}}{{.}}

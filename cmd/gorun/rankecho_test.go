@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,7 @@ import (
 // rankecho is the ranks' program in scripts. Its first word says what to do:
 //
 //	env [NAME…]          print these variables, or all, sorted
+//	cpus                 print "RANK has LIST", the CPUs that the kernel lets this process use
 //	exit STATUS [RANK]   exit with STATUS, if RANK is ours or absent; else with 0
 //	read                 print standard input line by line, and its end
 //	wait                 print "ready", and each signal and "ready" again; QUIT ends
@@ -43,6 +45,11 @@ func rankecho() {
 			}
 			fmt.Printf("%s=%s\n", name, value)
 		}
+	case "cpus":
+		status, _ := os.ReadFile("/proc/self/status")
+		_, list, _ := strings.Cut(string(status), "Cpus_allowed_list:\t")
+		list, _, _ = strings.Cut(list, "\n")
+		fmt.Printf("%s has %s\n", rank, list)
 	case "exit":
 		if status, err := strconv.Atoi(args[1]); err == nil && ours {
 			fmt.Fprintf(os.Stderr, "rank %s exits with %d\n", rank, status)

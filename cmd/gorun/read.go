@@ -118,24 +118,6 @@ func assignment(to *[]string) func(string) error {
 	}
 }
 
-// mapping reads the value of --map-by.
-func mapping(to *string) func(string) error {
-	return func(s string) error {
-		policy, modifiers, modified := strings.Cut(s, ":")
-		switch policy {
-		case "numa", "gpu", "seq", "ppr", "rankfile":
-			return &notBuiltError{policy, "slot"}
-		}
-		if err := oneOf(to, "slot", "node")(policy); err != nil {
-			return err
-		}
-		if modified {
-			return &notBuiltError{fmt.Sprintf("the modifier %q", modifiers), policy}
-		}
-		return nil
-	}
-}
-
 // path reads the name of a file or folder. A word that begins with a dash is
 // taken for a flag whose predecessor lacks its value.
 func path(to *string, example string) func(string) error {

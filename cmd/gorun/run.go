@@ -58,8 +58,14 @@ func (c *command) read() (err error) {
 	if err := c.readEnvFiles(); err != nil {
 		return err
 	}
-	c.job.Hosts, err = c.hosts()
-	return err
+	hosts, err := c.hosts()
+	if err != nil {
+		return err
+	}
+	if c.job.Hosts, err = c.choose(hosts); err != nil {
+		return err
+	}
+	return c.readRankfile()
 }
 
 // run connects the job's streams and signals, runs it and reports its end.
@@ -115,7 +121,7 @@ func (c *command) plan(ctx context.Context, progress *progress) error {
 	if err != nil {
 		return err
 	}
-	return plan.Table(os.Stdout)
+	return c.printPlan(plan, os.Stdout)
 }
 
 // listener returns what is told of the job's events: warnings always, waiting
@@ -130,8 +136,16 @@ func (c *command) listener(con *console, progress bool) func(launcher.Event) {
 		case ev.Kind == launcher.Waiting && !progress:
 			con.note("waiting %s", ev.Message)
 		}
-		if ev.Kind == launcher.Placed && c.displayMap {
-			ev.Plan.Table(con) // as with say, nobody is left to be told of an error
+		if ev.Kind != launcher.Placed {
+			return
+		}
+		if c.displayMap {
+			c.printPlan(ev.Plan, con) // as with say, nobody is left to be told of an error
+		}
+		if c.reportBindings {
+			for _, line := range ev.Plan.Bindings() {
+				con.say("gorun: %s", line)
+			}
 		}
 	}
 }

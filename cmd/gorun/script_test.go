@@ -42,7 +42,15 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", noRaceSleep)
+			env.Setenv("CPU", firstCPU())
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "gpu" { // this machine has one
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			gpus, err := os.ReadDir("/proc/driver/nvidia/gpus")
+			return err == nil && len(gpus) > 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
@@ -50,6 +58,19 @@ func TestScripts(t *testing.T) {
 			"sshd":      sshd,
 		},
 	})
+}
+
+// firstCPU is the lowest CPU that the tests may use.
+func firstCPU() string {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return "0"
+	}
+	cpu := 0
+	for cpu < len(set)*64 && !set.IsSet(cpu) {
+		cpu++
+	}
+	return strconv.Itoa(cpu)
 }
 
 // noRaceSleep is GORACE for the scripts' many short processes: under the race

@@ -51,14 +51,6 @@ type valueError struct {
 
 func (e *valueError) Error() string { return "expected " + e.want }
 
-// notBuiltError refuses a value that is reserved but not built yet.
-type notBuiltError struct {
-	what    string
-	example string // a value that is accepted
-}
-
-func (e *notBuiltError) Error() string { return e.what + " is not built yet" }
-
 // refusedValue completes the error of a flag's set with the flag, the value
 // and a line that is accepted.
 func refusedValue(l line, s setting, err error) error {
@@ -67,8 +59,6 @@ func refusedValue(l line, s setting, err error) error {
 		msg, example = fmt.Sprintf("%s, found %q", msg, strings.Join(s.values, " ")), bad.example
 	} else if foreign, ok := errors.AsType[*foreignError](err); ok {
 		return refusal(s.as+" is not a flag of gorun: "+foreign.why, "without it: "+l.with(s.at, s.words()))
-	} else if coming, ok := errors.AsType[*notBuiltError](err); ok {
-		example = coming.example
 	}
 	accepted := append([]string{s.as}, strings.Fields(example)...)
 	if s.joined {
