@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/launcher/remote"
 	"github.com/gorun/gorun/rankenv"
 )
 
@@ -147,10 +148,14 @@ type SSH struct {
 	Rsh               string // a command that logs in instead, "ssh -x {host}"; see [remote.SSH]
 	AcceptNewHostKeys bool   // store the key of a host that is not known yet
 
-	// Prompt asks the user for the passphrase of an encrypted key without
-	// echo; nil: such keys work through the signing agent only.
-	Prompt func(ctx context.Context, host, question string) ([]byte, error)
+	// Prompt asks the user; it may be called for several hosts at once. nil:
+	// encrypted keys work through the signing agent only, and nothing that
+	// servers ask for is answered.
+	Prompt func(ctx context.Context, q Question) ([]byte, error)
 }
+
+// Question is what a locked key or a server wants to know of the user.
+type Question = remote.Question
 
 // The limits in force.
 func (l Limits) start() time.Duration { return limit(l.Start, 60*time.Second) }

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher"
 )
 
-// prompt asks for secrets on the controlling terminal, one question at a time:
+// prompt asks the user on the controlling terminal, one question at a time:
 // hosts are reached all at once.
 type prompt struct {
 	free chan struct{} // holds one token, taken while a question stands
@@ -27,9 +29,8 @@ func newPrompt() *prompt {
 // errNoTerminal is the answer where nobody can be asked.
 var errNoTerminal = errors.New("there is no terminal to ask on; ssh-add lets the SSH agent answer")
 
-// ask puts a question about host and blocks for the answer, which is not
-// echoed, or until ctx ends.
-func (p *prompt) ask(ctx context.Context, host, question string) ([]byte, error) {
+// ask puts a question and blocks for the answer, or until ctx ends.
+func (p *prompt) ask(ctx context.Context, q launcher.Question) ([]byte, error) {
 	select {
 	case <-p.free:
 	case <-ctx.Done():
@@ -42,7 +43,7 @@ func (p *prompt) ask(ctx context.Context, host, question string) ([]byte, error)
 		return nil, errNoTerminal
 	}
 	defer tty.Close()
-	restore, err := silence(tty)
+	restore, err := prepare(tty, q.Echo)
 	if err != nil {
 		return nil, errNoTerminal
 	}
@@ -51,18 +52,20 @@ func (p *prompt) ask(ctx context.Context, host, question string) ([]byte, error)
 	// terminals; where there is none, the question stands until it is answered.
 	defer context.AfterFunc(ctx, func() { tty.SetReadDeadline(time.Now()) })()
 
-	fmt.Fprintf(tty, "gorun: %s: %s ", host, question)
+	fmt.Fprintf(tty, "gorun: %s: %s ", q.Host, q.Text)
 	answer, err := bufio.NewReader(tty).ReadBytes('\n')
-	fmt.Fprintln(tty)
+	if !q.Echo {
+		fmt.Fprintln(tty)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return bytes.TrimRight(answer, "\r\n"), err
 }
 
-// silence turns a terminal's echo off, and line editing on, until restore.
-// x/term's ReadPassword does the same, but cannot be interrupted.
-func silence(tty *os.File) (restore func(), err error) {
+// prepare turns a terminal's echo on or off, and line editing on, until restore.
+// x/term's ReadPassword does the same for secrets, but cannot be interrupted.
+func prepare(tty *os.File, echo bool) (restore func(), err error) {
 	conn, err := tty.SyscallConn() // Fd would take the file from the poller
 	if err != nil {
 		return nil, err
@@ -72,11 +75,14 @@ func silence(tty *os.File) (restore func(), err error) {
 		if before, err = unix.IoctlGetTermios(int(fd), getTermios); err != nil {
 			return
 		}
-		quiet := *before
-		quiet.Lflag &^= unix.ECHO
-		quiet.Lflag |= unix.ICANON | unix.ISIG
-		quiet.Iflag |= unix.ICRNL
-		err = unix.IoctlSetTermios(int(fd), setTermios, &quiet)
+		state := *before
+		state.Lflag &^= unix.ECHO
+		if echo {
+			state.Lflag |= unix.ECHO
+		}
+		state.Lflag |= unix.ICANON | unix.ISIG
+		state.Iflag |= unix.ICRNL
+		err = unix.IoctlSetTermios(int(fd), setTermios, &state)
 	}); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestSilence(t *testing.T) {
+func TestSecretsAreNotEchoed(t *testing.T) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer master.Close()
@@ -27,9 +27,11 @@ func TestSilence(t *testing.T) {
 	}
 
 	require.True(t, echo())
-	restore, err := silence(tty)
-	require.NoError(t, err)
-	require.False(t, echo())
-	restore()
-	require.True(t, echo())
+	for _, want := range []bool{false, true} {
+		restore, err := prepare(tty, want)
+		require.NoError(t, err)
+		require.Equal(t, want, echo())
+		restore()
+		require.True(t, echo())
+	}
 }

@@ -85,9 +85,9 @@ func (c *command) run(con *console) int {
 	c.job.Signals = signals
 	progress, prompt := c.newProgress(con), newPrompt()
 	defer progress.end()
-	c.job.SSH.Prompt = func(ctx context.Context, host, question string) ([]byte, error) {
+	c.job.SSH.Prompt = func(ctx context.Context, q launcher.Question) ([]byte, error) {
 		defer progress.yield()()
-		return prompt.ask(ctx, host, question)
+		return prompt.ask(ctx, q)
 	}
 	c.connectStreams(con)
 	listen := c.listener(con, progress != nil)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/internal/testhost/sshserver"
+	"github.com/gorun/gorun/launcher"
 )
 
 // TestMain makes gorun and rankecho commands of the scripts: both are copies
@@ -191,6 +192,6 @@ func ask() {
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	answer, err := newPrompt().ask(ctx, "node1", "passphrase?")
+	answer, err := newPrompt().ask(ctx, launcher.Question{Host: "node1", Text: "passphrase?"})
 	fmt.Printf("answer %q, error %v\n", answer, err)
 }

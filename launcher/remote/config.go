@@ -139,9 +139,12 @@ func looksLikeHosts(text []byte) bool {
 // readKeywords are the directives we act upon.
 var readKeywords = append([]string{
 	"host", "match", "include",
-	"addressfamily", "bindaddress", "canonicalizehostname", "certificatefile", "connecttimeout", "globalknownhostsfile", "gssapiauthentication",
-	"hashknownhosts", "hostbasedauthentication", "hostkeyalias", "hostname", "identitiesonly", "identityagent",
-	"identityfile", "port", "proxycommand", "proxyjump", "proxyusefdpass", "stricthostkeychecking", "user",
+	"addressfamily", "batchmode", "bindaddress", "canonicalizehostname", "certificatefile",
+	"challengeresponseauthentication", "connecttimeout", "controlmaster", "controlpath", "globalknownhostsfile",
+	"gssapiauthentication", "hashknownhosts", "hostbasedauthentication", "hostkeyalias", "hostname", "identitiesonly",
+	"identityagent", "identityfile", "kbdinteractiveauthentication", "numberofpasswordprompts",
+	"passwordauthentication", "port", "preferredauthentications", "proxycommand", "proxyjump", "proxyusefdpass",
+	"pubkeyauthentication", "serveralivecountmax", "serveraliveinterval", "stricthostkeychecking", "user",
 	"userknownhostsfile",
 }, beyondKeywords...)
 

@@ -66,7 +66,7 @@ func (h *handshake) run(address string) (*ssh.Client, error) {
 			}
 			return nil, nil // the next of Auth
 		},
-		Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(h.keys)},
+		Auth: h.methods(),
 	}
 	conn, channels, requests, err := ssh.NewClientConn(h.opening, address, config)
 	if err != nil {
@@ -77,7 +77,7 @@ func (h *handshake) run(address string) (*ssh.Client, error) {
 
 // keys gives the keys to try.
 func (h *handshake) keys() ([]ssh.Signer, error) {
-	login := &signing{ctx: h.ctx, host: h.settings.Name, conf: &h.dialer.conf, failed: h.cannotSign}
+	login := &signing{ctx: h.ctx, host: h.settings.Name, prompt: h.prompt(), log: h.dialer.log, failed: h.cannotSign}
 	keys, trouble := h.dialer.candidates(login, h.settings)
 	h.mu.Lock()
 	h.auth.Trouble = trouble

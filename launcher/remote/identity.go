@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"syscall"
@@ -106,7 +107,7 @@ func securityKey(path string) ssh.PublicKey {
 // open returns the key's signer, asking for the passphrase if need be. Others
 // who need the key meanwhile wait, each as long as its context.
 func (id *identity) open(login *signing) (ssh.Signer, error) {
-	ctx, conf := login.ctx, login.conf
+	ctx := login.ctx
 	select {
 	case <-id.unlock:
 		defer func() { id.unlock <- struct{}{} }()
@@ -116,11 +117,11 @@ func (id *identity) open(login *signing) (ssh.Signer, error) {
 	if id.signer != nil || id.denied != nil {
 		return id.signer, id.denied
 	}
-	if conf.Prompt == nil {
+	if login.prompt == nil {
 		return nil, fmt.Errorf("%s is encrypted, and there is nobody to ask for its passphrase; add it to ssh-agent", id.path)
 	}
 	for range maxAnswers {
-		answer, err := conf.Prompt(ctx, login.host, fmt.Sprintf("Enter passphrase for key '%s': ", id.path))
+		answer, err := login.prompt(ctx, Question{Host: login.host, Text: fmt.Sprintf("Enter passphrase for key '%s':", id.path)})
 		if err != nil {
 			if ctx.Err() == nil {
 				id.denied = fmt.Errorf("%s: %w", id.path, err)
@@ -133,7 +134,7 @@ func (id *identity) open(login *signing) (ssh.Signer, error) {
 			id.signer = signer
 			return signer, nil
 		}
-		conf.Log.Debug("passphrase not accepted", "key", id.path, "error", err)
+		login.log.Debug("passphrase not accepted", "key", id.path, "error", err)
 	}
 	id.denied = fmt.Errorf("%s: no passphrase of %d was right", id.path, maxAnswers)
 	return nil, id.denied
@@ -141,9 +142,10 @@ func (id *identity) open(login *signing) (ssh.Signer, error) {
 
 // signing is the login on whose behalf keys sign.
 type signing struct {
-	ctx  context.Context
-	host string
-	conf *SSH
+	ctx    context.Context
+	host   string
+	prompt func(context.Context, Question) ([]byte, error) // nil: nobody is there to ask
+	log    *slog.Logger
 	// failed hears of keys that the server would accept and that cannot sign.
 	failed func(key ssh.PublicKey, err error)
 }

@@ -74,9 +74,9 @@ func TestEncryptedKey(t *testing.T) {
 	// Many hosts, one question, asked again after a wrong answer.
 	var asked atomic.Int32
 	answers := []string{"wrong", "secret"}
-	prompt := func(_ context.Context, host, question string) ([]byte, error) {
-		if !strings.Contains(question, s.Key) || host != "127.0.0.1" {
-			t.Errorf("%s was asked %q", host, question)
+	prompt := func(_ context.Context, q Question) ([]byte, error) {
+		if !strings.Contains(q.Text, s.Key) || q.Host != "127.0.0.1" || q.Echo {
+			t.Errorf("asked %+v", q)
 		}
 		return []byte(answers[asked.Add(1)-1]), nil
 	}
@@ -100,7 +100,7 @@ func TestEncryptedKey(t *testing.T) {
 func TestEncryptedKeyIsAskedForOnlyIfItHelps(t *testing.T) {
 	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{RejectKeys: true}})
 	encrypt(t, s.Key, "secret")
-	err := dial(t, s.Host, SSH{Prompt: func(context.Context, string, string) ([]byte, error) {
+	err := dial(t, s.Host, SSH{Prompt: func(context.Context, Question) ([]byte, error) {
 		t.Error("asked for the passphrase of a key that the server rejects")
 		return nil, errors.New("no")
 	}})
@@ -137,7 +137,7 @@ func TestEncryptedKeyAsksThreeTimes(t *testing.T) {
 	s := sshserver.Start(t, sshserver.Config{})
 	encrypt(t, s.Key, "secret")
 	asked := 0
-	d := dialerFor(t, s.Host, SSH{Prompt: func(context.Context, string, string) ([]byte, error) {
+	d := dialerFor(t, s.Host, SSH{Prompt: func(context.Context, Question) ([]byte, error) {
 		asked++
 		return []byte("guess"), nil
 	}})

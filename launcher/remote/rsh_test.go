@@ -120,7 +120,7 @@ func TestRshWords(t *testing.T) {
 	}
 }
 
-func noPrompt(context.Context, string, string) ([]byte, error) { return nil, errors.New("nobody") }
+func noPrompt(context.Context, Question) ([]byte, error) { return nil, errors.New("nobody") }
 
 // rshDialer returns a Dialer that logs in by a command.
 func rshDialer(t testing.TB, conf SSH) *Dialer {

@@ -32,9 +32,12 @@ type settings struct {
 	Certificates   []string // for any of the keys, beside those next to the keys
 	Agent          string   // socket; "": none
 
-	Unsupported string // the directive that decides how to log in and that we do not act on; "": none
-	GSSAPI      bool   // Kerberos may log in
-	HostBased   bool   // this host's key may
+	Unsupported string   // the directive that decides how to log in and that we do not act on; "": none
+	Batch       bool     // ask nothing
+	Methods     []string // of authentication that may be used, in order
+	Prompts     int      // how often a server's question is answered
+	GSSAPI      bool     // Kerberos may log in
+	HostBased   bool     // this host's key may
 
 	KnownHosts     []string // the user's files, of which the first gets new keys, then the system's
 	NewKnownHosts  string   // where new keys go; "": nowhere
@@ -116,6 +119,9 @@ func (d *Dialer) settleBy(ctx context.Context, e *evaluation, r request, behind 
 	}
 	s.GSSAPI, s.HostBased = isYes(e.first("gssapiauthentication")), isYes(e.first("hostbasedauthentication"))
 	s.Unsupported = unsupported(e)
+	if err := s.setMethods(e); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -256,6 +262,7 @@ func (d *Dialer) agentSocket(e *evaluation, t tokens) (string, error) {
 	return d.local.expandHome(socket), err
 }
 
+func isNo(v string) bool  { return strings.EqualFold(v, "no") || strings.EqualFold(v, "false") }
 func isYes(v string) bool { return strings.EqualFold(v, "yes") || strings.EqualFold(v, "true") }
 
 // parseTime reads a time as sshd_config(5), section TIME FORMATS, has it:

@@ -38,13 +38,21 @@ type SSH struct {
 	// the stored one is refused all the same.
 	AcceptNewHostKeys bool
 
-	// Prompt asks the user for a key's passphrase without echo and returns
-	// the answer, which is cleared after use. It is called for one key at a
-	// time, at most three times for each, and only when a server would accept
-	// the key. nil: encrypted keys work through the agent only.
-	Prompt func(ctx context.Context, host, question string) ([]byte, error)
+	// Prompt asks the user and returns the answer, which is cleared after use. Of
+	// a key's passphrase it is called for one host at a time, at most three times,
+	// and only when a server would accept the key; of what servers ask for, for
+	// several hosts at once. nil: encrypted keys work through the agent only, and
+	// servers are not answered.
+	Prompt func(ctx context.Context, q Question) ([]byte, error)
 
 	Log *slog.Logger // what servers and shells say, what is tried again; nil: silent
+}
+
+// Question is what a locked key or a server wants to know of the user.
+type Question struct {
+	Host string // whose login it is about, as written in the host list
+	Text string // on one line, without control characters
+	Echo bool   // the answer is no secret
 }
 
 // Dialer logs in to hosts. It reads configuration, known hosts and keys once

@@ -37,7 +37,19 @@ type Config struct {
 	AnyKey bool       // let in whoever has any key
 	HostCA ssh.Signer // certifies the server's key; nil: it has no certificate
 
+	Password    string     // lets the user in too; "": none does
+	Questions   []Question // that let the user in by their answers; nil: none
+	Instruction string     // sent with the questions
+	BothFactors bool       // a key, and then the answers
+
 	Faults Faults // those it starts with
+}
+
+// Question is one of keyboard-interactive authentication (RFC 4256).
+type Question struct {
+	Text   string
+	Echo   bool
+	Answer string
 }
 
 // Faults are what a server does wrong. The zero Faults is nothing.

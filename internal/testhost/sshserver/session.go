@@ -16,11 +16,11 @@ import (
 )
 
 func (s *Server) serverConfig(clientKey ssh.PublicKey) *ssh.ServerConfig {
-	return &ssh.ServerConfig{
+	conf := &ssh.ServerConfig{
 		ServerVersion:  "SSH-2.0-gorun_test",
 		BannerCallback: func(ssh.ConnMetadata) string { return s.conf.Banner },
 		AuthLogCallback: func(_ ssh.ConnMetadata, method string, err error) {
-			if method == "publickey" && err == nil {
+			if err == nil {
 				s.loggedIn()
 			}
 		},
@@ -30,9 +30,43 @@ func (s *Server) serverConfig(clientKey ssh.PublicKey) *ssh.ServerConfig {
 			if f.RejectKeys || !s.conf.AnyKey && string(key.Marshal()) != string(clientKey.Marshal()) {
 				return nil, errors.New("key not authorized")
 			}
+			if s.conf.BothFactors {
+				return nil, &ssh.PartialSuccessError{Next: ssh.ServerAuthCallbacks{KeyboardInteractiveCallback: s.question}}
+			}
 			return nil, nil
 		},
 	}
+	if len(s.conf.Questions) > 0 && !s.conf.BothFactors {
+		conf.KeyboardInteractiveCallback = s.question
+	}
+	if s.conf.Password != "" {
+		conf.PasswordCallback = func(_ ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			if string(password) != s.conf.Password {
+				return nil, errors.New("wrong password")
+			}
+			return nil, nil
+		}
+	}
+	return conf
+}
+
+// question asks the client the questions and compares its answers.
+func (s *Server) question(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+	var texts []string
+	var echos []bool
+	for _, q := range s.conf.Questions {
+		texts, echos = append(texts, q.Text), append(echos, q.Echo)
+	}
+	answers, err := ask("", s.conf.Instruction, texts, echos)
+	if err != nil {
+		return nil, err
+	}
+	for i, q := range s.conf.Questions {
+		if i >= len(answers) || answers[i] != q.Answer {
+			return nil, errors.New("wrong answer")
+		}
+	}
+	return nil, nil
 }
 
 // wait is the delay of a slow server, not a way to await something.
