@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"sync"
@@ -44,7 +45,9 @@ func (l *launch) sweepLost() {
 	}
 	wg.Wait()
 	for i, err := range problems {
-		if err != nil {
+		// Where Slurm starts no step, the job is over or the node is down, and
+		// what is left is Slurm's to end.
+		if err != nil && !errors.As(err, new(*remote.StepError)) {
 			l.event(Event{Kind: Warning, Host: l.hosts[i].name, Rank: -1,
 				Message: fmt.Sprintf("could not look for what is left of the job there: %v", err)})
 		}
@@ -57,11 +60,7 @@ func (l *launch) sweep(h *host) error {
 	if h.local {
 		return exec.CommandContext(ctx, l.reacher.path, "agent", "--sweep", l.id).Run()
 	}
-	c, err := l.reacher.dialer.Dial(ctx, h.entry)
-	if err != nil {
-		return err
-	}
-	stream, err := c.StartAgent(ctx, l.reacher.program, remote.Start{
+	stream, err := l.reacher.start(ctx, h, remote.Start{
 		Args: []string{"agent", "--sweep", l.id}, Stderr: h.stderr, Log: l.reacher.log,
 	})
 	if err != nil {

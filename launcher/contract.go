@@ -22,7 +22,8 @@ var (
 		"OMPI_COMM_WORLD_*", "OMPI_MCA_orte_hnp_uri", "PRTE_LAUNCHED",
 		"FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_TASK_*",
 		"TORCHELASTIC_*", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_*",
-		"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_STEP*",
+		"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_NPROCS",
+		"SLURM_STEP*", "SLURM_GTIDS", "SLURM_TASK_PID", "SLURM_SRUN_COMM_*",
 	}
 	// libraryNames are the settings of gorun's libraries, ordinary variables
 	// for which the rule about GORUN_ names makes an exception.

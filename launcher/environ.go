@@ -19,6 +19,8 @@ import (
 var loginNames = []string{
 	"SSH_*", "DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_SESSION_*", "DBUS_*", "HOSTNAME",
 	"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "LS_COLORS",
+	"SLURMD_NODENAME", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_TOPOLOGY_ADDR*",
+	"SLURM_CPUS_ON_NODE", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS",
 	"CUDA_VISIBLE_DEVICES",                     // of this host's devices; its agent passes on what is set there
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", // the host's; PATH is joined there
 }

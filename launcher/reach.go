@@ -224,28 +224,31 @@ func (r *reacher) connect(ctx context.Context, h *host, uploading func() (done f
 		}
 		return err
 	}
-	start := remote.Start{
+	stream, err := r.start(ctx, h, remote.Start{
 		Args: r.verb, Stderr: h.stderr, Log: r.log,
 		Uploading: uploading,
+	})
+	if err == nil {
+		h.stream = stream
 	}
+	return err
+}
+
+// start starts the agent's program on a host that is not this one.
+func (r *reacher) start(ctx context.Context, h *host, s remote.Start) (remote.Stream, error) {
 	if r.means.bySlurm(h.entry) {
-		stream, err := r.slurm.StartAgent(ctx, r.program, h.entry.Name, start)
-		if err == nil {
-			h.stream = stream
-		}
-		return err
+		return r.slurm.StartAgent(ctx, r.program, h.entry.Name, s)
 	}
 	c, err := r.dialer.Dial(ctx, h.entry)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	stream, err := c.StartAgent(ctx, r.program, start)
+	stream, err := c.StartAgent(ctx, r.program, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.stream = stream
 	h.reached, h.source = c.RemoteAddr().Addr(), c.LocalAddr().Addr()
-	return nil
+	return stream, nil
 }
 
 // hostError gives an error the host and, for people, the step.

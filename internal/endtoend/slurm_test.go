@@ -3,14 +3,20 @@
 package endtoend
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gorun/gorun/internal/testhost/cluster"
 	"github.com/gorun/gorun/internal/testhost/slurm"
 )
 
@@ -43,7 +49,7 @@ func (s allocated) lines(t *testing.T, args ...string) []string {
 	t.Helper()
 	j := s.inJob(args...)
 	require.NoError(t, j.Run(), "stdout: %s\nstderr: %s", &j.stdout, &j.stderr)
-	require.Empty(t, j.stderr.String())
+	require.NotContains(t, j.stderr.String(), "warning")
 	requireClean(t, s.Cluster.Cluster)
 	lines := strings.Split(strings.TrimSpace(j.stdout.String()), "\n")
 	slices.Sort(lines)
@@ -94,3 +100,189 @@ const ancestors = `p=$$; while [ $p -gt 1 ]; do
 	echo ${name%%-*}
 	p=$parent
 done`
+
+// grant takes an allocation of two tasks on each of two nodes that stands until
+// it is cancelled, and returns the variables that Slurm sets within it.
+func (s allocated) grant(t *testing.T) (id string, environ []string) {
+	t.Helper()
+	salloc := s.command("salloc", "--no-shell", "-w", "node[1-2]", "--ntasks-per-node=2", "--gpus-per-node=2")
+	require.NoError(t, salloc.Run(), "%s", &salloc.stderr)
+	fields := strings.Fields(salloc.stderr.String())
+	at := slices.Index(fields, "allocation")
+	require.Positive(t, at, "%s", &salloc.stderr)
+	id = fields[at+1]
+	t.Cleanup(func() { s.command("scancel", id).Run() }) // it may be gone
+	return id, []string{
+		"SLURM_JOB_ID=" + id, "SLURM_JOB_NODELIST=node[1-2]", "SLURM_NTASKS=4", "SLURM_NTASKS_PER_NODE=2",
+		"SLURM_TASKS_PER_NODE=2(x2)", "SLURM_JOB_CPUS_PER_NODE=2(x2)", "SLURM_GPUS_PER_NODE=2",
+	}
+}
+
+// gorun prepares a gorun within a granted allocation.
+func (s allocated) gorun(environ []string, args ...string) *job {
+	j := s.command(filepath.Join(s.Dir, "gorun"), args...)
+	j.Env = append(j.Env, environ...)
+	return j
+}
+
+func TestSlurmRanks(t *testing.T) {
+	s := newSlurm(t)
+	_, environ := s.grant(t)
+	t.Run("read standard input to its end", func(t *testing.T) {
+		input := make([]byte, 1<<20)
+		rand.Read(input)
+		j := s.gorun(environ, "cat")
+		j.Stdin = bytes.NewReader(input)
+		require.NoError(t, j.Run(), "%s", &j.stderr)
+		require.True(t, bytes.Equal(input, j.stdout.Bytes()), "%d bytes", j.stdout.Len())
+	})
+	t.Run("fail with their status", func(t *testing.T) {
+		j := s.gorun(environ, "sh", "-c", "[ $GORUN_RANK != 3 ] || exit 5; sleep "+marker)
+		require.NoError(t, j.Start())
+		require.Equal(t, 5, j.status(t))
+		require.Contains(t, j.stderr.String(), "rank 3 on node2 exited with status 5")
+		requireClean(t, s.Cluster.Cluster)
+	})
+	t.Run("know the job and are no tasks of a step", func(t *testing.T) {
+		lies := []string{"SLURM_PROCID=7", "SLURM_LOCALID=7", "SLURM_NODEID=7", "SLURM_STEP_NODELIST=x", "SLURM_STEPID=7", "SLURM_NPROCS=7",
+			"SLURM_GTIDS=7", "SLURMD_NODENAME=x", "SLURM_JOB_GPUS=7", "SLURM_SRUN_COMM_PORT=7", "CUDA_VISIBLE_DEVICES=7"}
+		j := s.gorun(append(environ, lies...), "-np", "1", "env")
+		require.NoError(t, j.Run(), "%s", &j.stderr)
+		var names []string
+		for line := range strings.Lines(j.stdout.String()) {
+			if name, _, _ := strings.Cut(line, "="); strings.HasPrefix(name, "SLURM") {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		require.Equal(t, []string{"SLURM_CONF", "SLURM_GPUS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_JOB_ID",
+			"SLURM_JOB_NODELIST", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}, names)
+		require.Contains(t, j.stdout.String(), "CUDA_VISIBLE_DEVICES=0,1\n", "the job's on that node")
+	})
+	t.Run("meet on the nodes' network", func(t *testing.T) {
+		j := s.gorun(environ, "--stage", filepath.Join(s.Dir, "allreduce"))
+		require.NoError(t, j.Run(), "%s", &j.stderr)
+	})
+}
+
+// In a batch script gorun runs on the first node, with all that the job has
+// there; in a step it has the step's share, and srun gives the agent the rest.
+func TestSlurmLauncherOnANode(t *testing.T) {
+	s := newSlurm(t)
+	_, environ := s.grant(t)
+	program, err := os.ReadFile(filepath.Join(s.Dir, "gorun"))
+	require.NoError(t, err)
+	node := s.Hosts[0]
+	require.NoError(t, node.Root.WriteFile("tmp/gorun", program, 0o755))
+	for name, c := range map[string]struct {
+		environ []string
+		below   string // what started the agent there
+	}{
+		"in a batch script": {environ, "gorun"},
+		"in a step":         {append(environ, "SLURM_STEP_ID=0"), "slurmstepd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := node.Command(t.Context(), cluster.User, "/tmp/gorun", "-l", "--map-by", "node", "-np", "2", "sh", "-c", ancestors)
+			cmd.Env = append(cmd.Env, "SLURM_CONF="+slurm.Conf)
+			cmd.Env = append(cmd.Env, c.environ...)
+			out, err := cmd.Output()
+			require.NoError(t, err)
+			of := func(tag string) (names []string) {
+				for line := range strings.Lines(string(out)) {
+					if name, ok := strings.CutPrefix(line, tag); ok {
+						names = append(names, strings.TrimSpace(name))
+					}
+				}
+				return names
+			}
+			require.Equal(t, []string{"sh", "exe", "gorun", c.below}, of("node1:0| "))
+			require.Equal(t, []string{"sh", "exe", "gorun", "slurmstepd"}, of("node2:1| "))
+			requireClean(t, s.Cluster.Cluster)
+		})
+	}
+}
+
+func TestSlurmEnds(t *testing.T) {
+	s := newSlurm(t)
+	kill := func(t *testing.T, h *cluster.Host, words ...string) {
+		t.Helper()
+		pids := find(t, h, words...)
+		require.NotEmpty(t, pids)
+		for _, pid := range pids {
+			require.NoError(t, h.Signal(pid, syscall.SIGKILL))
+		}
+	}
+	for name, c := range map[string]struct {
+		disturb func(t *testing.T, id string, j *job)
+		status  int
+		said    string
+	}{
+		"the launcher is killed": {func(t *testing.T, _ string, j *job) {
+			require.NoError(t, j.Process.Kill())
+		}, -1, ""},
+		"one srun is killed": {func(t *testing.T, _ string, j *job) {
+			kill(t, s.Head, "srun", "node2")
+		}, 125, "node2"},
+		"one agent is killed": {func(t *testing.T, _ string, j *job) {
+			kill(t, s.Hosts[1], "agent run")
+		}, 125, "node2"},
+		"the job is cancelled": {func(t *testing.T, id string, j *job) {
+			cancel := s.command("scancel", id)
+			require.NoError(t, cancel.Run(), "%s", &cancel.stderr)
+		}, 125, "CANCELLED"},
+		"one step is cancelled": {func(t *testing.T, id string, j *job) {
+			cancel := s.command("scancel", id+".0")
+			require.NoError(t, cancel.Run(), "%s", &cancel.stderr)
+		}, 125, "CANCELLED"},
+		"interrupted": {func(t *testing.T, id string, j *job) {
+			require.NoError(t, j.Process.Signal(syscall.SIGINT))
+		}, 130, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, environ := s.grant(t)
+			j := s.gorun(environ, tree...)
+			ready := &counter{word: "ready"}
+			j.Cmd.Stdout = ready
+			require.NoError(t, j.Start())
+			require.Eventually(t, func() bool { return ready.count() == 4 }, 20*time.Second, 5*time.Millisecond, "%s", &j.stderr)
+			c.disturb(t, id, j)
+			require.Equal(t, c.status, j.status(t), "%s", &j.stderr)
+			require.Contains(t, j.stderr.String(), c.said)
+			requireClean(t, s.Cluster.Cluster)
+			require.Eventually(t, func() bool {
+				steps := s.command("squeue", "--steps", "--noheader")
+				require.NoError(t, steps.Run(), "%s", &steps.stderr)
+				return steps.stdout.Len() == 0
+			}, 5*time.Second, 50*time.Millisecond, "a step is left")
+		})
+	}
+}
+
+func TestSlurmDoesNotStart(t *testing.T) {
+	s := newSlurm(t)
+	fails := func(t *testing.T, status int, environ []string, args ...string) string {
+		t.Helper()
+		j := s.gorun(environ, args...)
+		require.NoError(t, j.Start())
+		require.Equal(t, status, j.status(t), "%s", &j.stderr)
+		requireClean(t, s.Cluster.Cluster)
+		return j.stderr.String()
+	}
+	_, environ := s.grant(t)
+	t.Run("in a job that is over", func(t *testing.T) {
+		said := fails(t, 125, append(environ, "SLURM_JOB_ID=4242"), "hostname")
+		require.Contains(t, said, "node1: agent: srun started no step of job 4242: ")
+		require.Contains(t, said, "Invalid job id specified")
+		require.Contains(t, said, "hint: is the job still there? squeue --jobs 4242")
+	})
+	t.Run("without srun", func(t *testing.T) {
+		said := fails(t, 2, append(environ, "PATH=/none"), "hostname")
+		require.Contains(t, said, `"srun": executable file not found`)
+	})
+	t.Run("on a node that is cut off", func(t *testing.T) {
+		require.NoError(t, s.Hosts[1].Cut())
+		said := fails(t, 125, environ, "--start-timeout", "2", "hostname")
+		require.Contains(t, said, "node2: agent: ")
+		require.NotContains(t, said, "node1:")
+	})
+}

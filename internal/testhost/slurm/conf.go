@@ -10,10 +10,13 @@ import (
 	"github.com/gorun/gorun/internal/testhost/cluster"
 )
 
-// Paths on every host.
+// Conf is the path of Slurm's configuration on every host. Programs that are not
+// started by [Cluster.Command] find it in the variable SLURM_CONF.
+const Conf = folder + "/slurm.conf"
+
+// Other paths on every host.
 const (
 	folder   = "/run/slurm"
-	confPath = folder + "/slurm.conf"
 	gresPath = folder + "/gres.conf"
 	mungeKey = folder + "/munge.key"
 	mungeDir = "/run/munge" // where Debian's clients look for the socket
@@ -89,7 +92,7 @@ func (s *Cluster) writeFiles(h *cluster.Host, key []byte) error {
 		data []byte
 		mode os.FileMode
 	}{
-		{confPath, []byte(s.conf()), 0o644},
+		{Conf, []byte(s.conf()), 0o644},
 		{gresPath, []byte(s.gres()), 0o644},
 		{mungeKey, key, 0o400}, // munged refuses a key that others can read
 	} {

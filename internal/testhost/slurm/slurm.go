@@ -77,11 +77,11 @@ func (s *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.daemon(s.Head, "slurmctld", "-D", "-f", confPath); err != nil {
+	if err := s.daemon(s.Head, "slurmctld", "-D", "-f", Conf); err != nil {
 		return err
 	}
 	for _, h := range s.Hosts {
-		if err := s.daemon(h, "slurmd", "-D", "-f", confPath); err != nil {
+		if err := s.daemon(h, "slurmd", "-D", "-f", Conf); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (s *Cluster) start(ctx context.Context) error {
 // daemon starts a daemon as root, which ends with its host.
 func (s *Cluster) daemon(h *cluster.Host, name string, args ...string) error {
 	cmd := h.Command(context.Background(), cluster.Root, name, args...)
-	cmd.Env = append(cmd.Env, "SLURM_CONF="+confPath)
+	cmd.Env = append(cmd.Env, "SLURM_CONF="+Conf)
 	cmd.Stdout = &daemonLog{s, h.Name + " " + name}
 	cmd.Stderr = cmd.Stdout
 	return cmd.Start()
@@ -112,7 +112,7 @@ func (s *Cluster) daemon(h *cluster.Host, name string, args ...string) error {
 // Slurm's programs find their configuration.
 func (s *Cluster) Command(ctx context.Context, name string, args ...string) *cluster.Cmd {
 	cmd := s.Cluster.Command(ctx, name, args...)
-	cmd.Env = append(cmd.Env, "SLURM_CONF="+confPath)
+	cmd.Env = append(cmd.Env, "SLURM_CONF="+Conf)
 	return cmd
 }
 
