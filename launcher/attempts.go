@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 )
 
@@ -68,6 +69,9 @@ func (p *prepared) pause(ctx context.Context, d time.Duration) error {
 		case s := <-p.job.Signals:
 			if ends(s) {
 				return &SignalError{signalNameOf(s)}
+			}
+			if s == syscall.SIGTSTP {
+				stopProcess()
 			}
 		}
 	}

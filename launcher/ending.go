@@ -79,6 +79,7 @@ func (l *launch) stop(s syscall.Signal, grace time.Duration) {
 	if !l.stopping && l.running > 0 {
 		l.event(Event{Kind: Stopping, Rank: -1})
 	}
+	l.resume() // what stands still cannot end by itself
 	l.stopping = true
 	for _, h := range l.hosts {
 		if !h.ended() {
@@ -98,6 +99,8 @@ func (l *launch) signalled(s os.Signal) {
 		l.sooner = true
 		l.stop(syscall.SIGKILL, 0)
 		l.printer.abandon()
+	case n == syscall.SIGTSTP:
+		l.pause()
 	default:
 		if n == syscall.SIGWINCH {
 			l.resize()

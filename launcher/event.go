@@ -42,6 +42,8 @@ const (
 	RankReady     Kind = "rank-ready" // it has joined the others
 	RankExited    Kind = "rank-exited"
 	Signalled     Kind = "signalled"
+	Paused        Kind = "paused" // by TSTP, until Resumed
+	Resumed       Kind = "resumed"
 	Stopping      Kind = "stopping"
 	Restarting    Kind = "restarting"
 	Ended         Kind = "ended"

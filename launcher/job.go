@@ -69,9 +69,12 @@ type Job struct {
 	// process's own executable, which is right only for the gorun command.
 	Agent string
 
-	Signals <-chan os.Signal // INT, TERM and HUP end the job, others go to every rank's process group; nil: none
-	Events  func(Event)      // called in order, one at a time; it may slow the job, it misses nothing; nil: none
-	Log     *slog.Logger     // what the remote shells print and similar detail; nil: silent
+	// Signals are acted on: INT, TERM and HUP end the job, TSTP pauses it and
+	// stops this process until CONT, others go to every rank's process group.
+	// nil: none come.
+	Signals <-chan os.Signal
+	Events  func(Event)  // called in order, one at a time; it may slow the job, it misses nothing; nil: none
+	Log     *slog.Logger // what the remote shells print and similar detail; nil: silent
 }
 
 // App is one program of a job.

@@ -3,7 +3,6 @@ package launcher
 import (
 	"fmt"
 	"syscall"
-	"time"
 )
 
 // joining is who has opened the job to meet the others. A rank that never does
@@ -14,9 +13,9 @@ import (
 // nothing.
 type joining struct {
 	joined map[int]bool
-	strays []int            // that ended well without, not yet told
-	due    <-chan time.Time // Limits.Init after the first has joined; nil: none has, or no limit
-	over   bool             // it has passed
+	strays []int // that ended well without, not yet told
+	due    alarm // Limits.Init after the first has joined; not set: none has, or no limit
+	over   bool  // it has passed
 }
 
 // rankJoined notes that a rank has come.
@@ -25,7 +24,7 @@ func (l *launch) rankJoined(h *host, rank int) {
 		return
 	}
 	if limit := l.job.Limits.init(); len(l.joined) == 0 && limit > 0 {
-		l.due = time.After(limit)
+		l.due.set(limit)
 	}
 	l.joined[rank] = true
 	l.event(Event{Kind: RankReady, Host: h.name, Rank: rank})
@@ -55,7 +54,8 @@ func (l *launch) reportStrays() {
 
 // initOver acts on the end of Limits.Init.
 func (l *launch) initOver() {
-	l.due, l.over = nil, true
+	l.due.clear()
+	l.over = true
 	if l.endUnlessJoined() {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/gorun/gorun/launcher/placement"
@@ -167,6 +168,9 @@ func (l *launch) unlessSignalled(ctx context.Context, f func(context.Context) er
 		case s := <-l.job.Signals:
 			if ends(s) {
 				cancel(&SignalError{signalNameOf(s)})
+			}
+			if s == syscall.SIGTSTP {
+				stopProcess()
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package launcher
 
 import (
 	"io"
-	"os"
 
 	"golang.org/x/term"
 
@@ -22,7 +21,7 @@ type screen struct {
 
 // newScreen returns the terminal that in is, nil if it is none.
 func newScreen(in io.Reader) *screen {
-	f, ok := in.(*os.File)
+	f, ok := in.(descriptor)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}

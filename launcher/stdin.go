@@ -32,13 +32,16 @@ type input struct {
 	room   map[*host]int // of the hosts that read
 }
 
+// descriptor is what a file has that may have nothing to read yet.
+type descriptor interface{ Fd() uintptr }
+
 func startInput(from io.Reader, to []*host) (*input, error) {
 	in := &input{from: from, room: map[*host]int{}}
 	in.change.L = &in.mu
 	for _, h := range to {
 		in.room[h] = inputWindow
 	}
-	if _, ok := from.(*os.File); ok {
+	if _, ok := from.(descriptor); ok {
 		var err error
 		if in.wait, in.stop, err = os.Pipe(); err != nil {
 			return nil, err
@@ -103,7 +106,7 @@ func (in *input) send(m wire.Message, n int) {
 
 // readable blocks until a file has something to read; false: the job ends.
 func (in *input) readable() bool {
-	f, ok := in.from.(*os.File)
+	f, ok := in.from.(descriptor)
 	if !ok {
 		return true
 	}

@@ -20,6 +20,8 @@ type state struct {
 	sooner   bool // the user insisted: KILL without grace
 
 	joining
+	pausing
+	limit, early alarm // see setTimers
 
 	beaten  time.Time     // the last round of heartbeats
 	stopped time.Duration // how long this process did not run before it; 0: it did
@@ -41,7 +43,8 @@ func newState(size int) state {
 // supervise blocks until nothing of the job is left on any host that still
 // answers, and returns why the job failed.
 func (l *launch) supervise(ctx context.Context) error {
-	timeout, early := l.timers()
+	l.setTimers()
+	defer l.resume() // whatever else, nothing stays behind stopped
 	var lease <-chan time.Time
 	if limit := l.job.Limits.node(); limit > 0 {
 		ticker := time.NewTicker(limit / wire.Beats)
@@ -58,17 +61,21 @@ func (l *launch) supervise(ctx context.Context) error {
 			}
 		case s := <-l.job.Signals:
 			l.signalled(s)
-		case <-early:
+		case <-l.early.C:
 			l.signalEarly()
-		case <-timeout:
+		case <-l.limit.C:
 			l.end(ErrTimeout, syscall.SIGTERM)
-		case <-l.due:
+		case <-l.due.C:
 			l.initOver()
 		case <-done:
 			done = nil
 			l.end(context.Cause(ctx), syscall.SIGTERM)
 		case now := <-lease:
 			l.beat(now)
+		case <-l.patience:
+			l.rest()
+		case <-l.woken:
+			l.resume()
 		case err := <-l.writeError:
 			l.writeFailed(err)
 		}
@@ -99,6 +106,9 @@ func (l *launch) awaitOutput() {
 				l.end(&SignalError{signalNameOf(s)}, syscall.SIGKILL)
 				l.printer.abandon()
 			}
+			if s == syscall.SIGTSTP {
+				stopProcess()
+			}
 		}
 	}
 	select {
@@ -123,6 +133,9 @@ func (l *launch) explain() {
 
 // beat keeps our leases with the agents and looks at theirs with us.
 func (l *launch) beat(now time.Time) {
+	if !l.pausing.since.IsZero() {
+		return
+	}
 	l.stopped = 0
 	l.noticePause(now)
 	l.beaten = now
@@ -176,6 +189,8 @@ func (l *launch) handle(m letter) {
 		l.rankJoined(h, m.Rank)
 	case *wire.Exited:
 		l.rankExited(h, m)
+	case *wire.Paused:
+		l.hasPaused(h)
 	case *wire.InputTaken:
 		l.input.taken(h, m)
 	case *wire.Notice:

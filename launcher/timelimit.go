@@ -27,19 +27,19 @@ func (p *prepared) untilDeadline(ctx context.Context) (context.Context, context.
 	return context.WithDeadlineCause(ctx, p.deadline, ErrTimeout)
 }
 
-// timers returns what tells that the time limit is over, and that ranks are to
+// setTimers sets what tells that the time limit is over, and that ranks are to
 // be signalled before. An attempt that begins after that moment gets no early
 // signal: its ranks may not be ready for one, and it would kill them.
-func (l *launch) timers() (limit, early <-chan time.Time) {
+func (l *launch) setTimers() {
 	if l.deadline.IsZero() {
-		return nil, nil
+		return
 	}
 	if e := l.job.Limits.Early; e.Signal != 0 {
 		if left := time.Until(l.deadline) - e.Before; left > 0 {
-			early = time.After(left)
+			l.early.set(left)
 		}
 	}
-	return time.After(time.Until(l.deadline)), early
+	l.limit.set(time.Until(l.deadline))
 }
 
 // signalEarly sends the signal that announces the time limit.

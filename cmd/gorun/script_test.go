@@ -54,9 +54,11 @@ func TestScripts(t *testing.T) {
 			return err == nil && len(gpus) > 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":     exits,
-			"signalled": signalled,
-			"sshd":      sshd,
+			"exits":       exits,
+			"interactive": interactive,
+			"paused":      paused,
+			"signalled":   signalled,
+			"sshd":        sshd,
 		},
 	})
 }

@@ -13,8 +13,12 @@ func watchSignals() (signals <-chan os.Signal, stop func()) {
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 	}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup's wish
-		told = append(told, syscall.SIGHUP)
+	// What is ignored at the start stays so: HUP is nohup's wish, TSTP that of
+	// a shell without job control.
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGTSTP} {
+		if !signal.Ignored(s) {
+			told = append(told, s)
+		}
 	}
 	// Room for more signals than a person sends while the launcher is busy.
 	c := make(chan os.Signal, 16)

@@ -65,6 +65,7 @@ type agent struct {
 	killAt    time.Time     // when KILL follows TERM; zero: the job runs
 	keeper    chan struct{} // closed when the keeper has finished; nil: not started
 	sooner    chan struct{} // tells the keeper that killAt came nearer
+	pausing   pausing
 }
 
 // run is the agent below the guardian. It returns when nothing of the job is
@@ -239,6 +240,10 @@ func (a *agent) handle(m wire.Message) error {
 		a.resize(m)
 	case *wire.Signal:
 		a.signal(syscall.Signal(m.Signal))
+	case *wire.Pause:
+		a.pause()
+	case *wire.Resume:
+		a.resume()
 	case *wire.Stop:
 		a.stop(syscall.Signal(m.Signal), time.Duration(m.Grace))
 	case *wire.Credit:
@@ -299,6 +304,9 @@ func (a *agent) keepLease() {
 	for {
 		select {
 		case now := <-tick.C:
+			if a.paused() {
+				continue
+			}
 			if now.Sub(a.began)-time.Duration(a.heard.Load()) > timeout {
 				a.lose(errSilence)
 				return
@@ -321,6 +329,7 @@ func (a *agent) finish(err error) {
 	if a.start != nil {
 		grace = min(grace, time.Duration(a.start.Grace))
 	}
+	a.resume() // what stands still cannot end by itself
 	a.stop(syscall.SIGTERM, grace)
 	<-a.keeper
 	a.stdin.close()

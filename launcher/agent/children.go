@@ -26,6 +26,9 @@ type children interface {
 	// group has none of the leaders.
 	signalStrays(leaders map[int]bool, s syscall.Signal)
 
+	// stopped says whether every process below this one has stopped.
+	stopped() bool
+
 	// awaitStrays blocks until the processes that are below this one now have
 	// ended, or till the deadline, and says whether there were none.
 	awaitStrays(deadline time.Time) (gone bool)

@@ -5,6 +5,7 @@ package agent
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -157,6 +158,13 @@ func (n *nursery) signalStrays(leaders map[int]bool, s syscall.Signal) {
 			syscall.Kill(pid, s)
 		}
 	}
+}
+
+func (n *nursery) stopped() bool {
+	return !slices.ContainsFunc(descendants(), func(pid int) bool {
+		_, state, ok := parent(pid)
+		return ok && state != 'T' && state != 't' && state != 'Z'
+	})
 }
 
 func (n *nursery) awaitStrays(deadline time.Time) (gone bool) {

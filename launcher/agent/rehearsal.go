@@ -123,5 +123,6 @@ func (r *rehearsal) killRest() (left []int) {
 
 // Calls leave nothing behind.
 func (r *rehearsal) signalStrays(map[int]bool, syscall.Signal) {}
+func (r *rehearsal) stopped() bool                             { return true }
 func (r *rehearsal) awaitStrays(time.Time) (gone bool)         { return true }
 func (r *rehearsal) close()                                    { r.calls.Wait() }

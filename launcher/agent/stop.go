@@ -86,15 +86,26 @@ func (a *agent) anyLiving() bool {
 	return a.living > 0
 }
 
-// tell sends a signal to every process of the job: to groups as a whole where
-// a rank leads them, which no fork can escape.
+// tell sends a signal that ends processes to every one of the job, and CONT,
+// for what is stopped acts on no other.
 func (a *agent) tell(s syscall.Signal) {
+	a.mu.Lock()
+	for _, r := range a.ranks {
+		r.told = r.told || r.alive && r.pid > 0
+	}
+	a.mu.Unlock()
+	a.send(s)
+	a.send(syscall.SIGCONT)
+}
+
+// send sends a signal to every process of the job: to groups as a whole where
+// a rank leads them, which no fork can escape.
+func (a *agent) send(s syscall.Signal) {
 	a.mu.Lock()
 	leaders := map[int]bool{}
 	for _, r := range a.ranks {
 		if r.alive && r.pid > 0 {
 			leaders[r.pid] = true
-			r.told = true
 			a.children.signal(r.pid, s)
 		}
 	}
@@ -109,7 +120,15 @@ func (a *agent) awaitEnd(until time.Time) bool {
 	for {
 		a.mu.Lock()
 		living, changed, end := a.living, a.changed, a.killAt
+		paused := !a.pausing.since.IsZero()
 		a.mu.Unlock()
+		if paused { // the grace stands still
+			select {
+			case <-changed:
+			case <-a.sooner:
+			}
+			continue
+		}
 		if !until.IsZero() && until.Before(end) {
 			end = until
 		}

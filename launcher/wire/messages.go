@@ -16,10 +16,10 @@ type Message any
 var table = []Message{
 	// agent to launcher
 	&Hello{}, &FoundPorts{}, &Probed{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
-	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Cleaned{},
+	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Cleaned{},
 	// launcher to agent
 	&File{}, &FileData{}, &FindPorts{}, &Probe{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
-	&Credit{}, &Report{}, &Clean{},
+	&Credit{}, &Report{}, &Pause{}, &Resume{}, &Clean{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
 }
@@ -251,6 +251,16 @@ type Stop struct {
 	Signal int
 	Grace  int64
 }
+
+// Pause stops every process of the job: TSTP, then STOP for those that go on.
+// Until Resume, neither side's lease runs, and no grace.
+type Pause struct{}
+
+// Paused answers Pause when they have stopped, or for the most part.
+type Paused struct{}
+
+// Resume lets the processes go on.
+type Resume struct{}
 
 // Suspected tells that another host, by its index in Start, does not answer the
 // agent's gossip member. It is a hint.
