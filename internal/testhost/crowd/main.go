@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command crowd makes up to thousands of hosts of a few processes, runs a
 // command that uses them, and takes them down when it ends. Each has an address
 // of its own, an SSH server and an agent, the one that ships; only the ranks
