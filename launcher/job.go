@@ -18,6 +18,9 @@ import (
 type Job struct {
 	Apps      []App            // the programs; ranks are numbered in this order
 	Hosts     []hostfiles.Host // nil: those of the scheduler's allocation, else this host
+	Exclude   string           // hosts, or GPUs of hosts, that are left out, as hostfiles.Exclude takes them
+	NoLocal   bool             // this host is left out
+	Nodes     int              // only the first so many hosts that are left take part; 0: all
 	Placement placement.Policy
 	Env       Env
 	Streams   Streams
@@ -81,7 +84,7 @@ type Job struct {
 type App struct {
 	Args  []string // Args[0] is the program: a path, or a name looked up in the rank's PATH
 	Env   []string // "NAME=value", over Job.Env
-	Ranks int      // 0: one per slot; with no hosts, 1; required if there are several programs
+	Ranks int      // 0: one per slot; with no hosts, one per GPU, else 1; required if there are several programs
 	Dir   string   // working folder, which must exist on every host; "": the launcher's where it exists, else the home
 	// MakeDir makes Dir, and the folders above it, on hosts where it is missing.
 	MakeDir bool

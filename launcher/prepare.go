@@ -55,6 +55,9 @@ func prepare(job *Job) (*prepared, error) {
 		problem("--restarts and --on-failure continue: expected one of them, found both")
 	}
 	entries, err := p.hosts()
+	if err == nil {
+		entries, err = job.choose(entries)
+	}
 	if err != nil {
 		problems = append(problems, err)
 	}

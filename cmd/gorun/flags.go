@@ -43,7 +43,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "N", Aliases: []string{"ppn", "npernode", "nproc-per-node"}, Usage: "ranks on each host (srun's -N means nodes)",
 			Value: &value{c, "N|gpu", c.perHost}},
 		{Name: "nnodes", Usage: "use the first N hosts only",
-			Value: &value{c, "N", number(&c.nnodes, 1, maxRanks, "of hosts", "2")}},
+			Value: &value{c, "N", number(&job.Nodes, 1, maxRanks, "of hosts", "2")}},
 		{Name: "hostfile", Aliases: []string{"f", "machinefile"}, Usage: "file of hosts, - for standard input; else those of --allocation, else the file GORUN_HOSTFILE",
 			Value: &value{c, "F", func(s string) error {
 				if s == "-" {
@@ -63,7 +63,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "exclude", Usage: "leave out these hosts, or their GPUs: a,b[01-04],c:0,2-3",
 			Value: &value{c, "LIST", c.excludeHosts}},
 		{Name: "nolocal", Usage: "leave out this host",
-			Value: c.toggle(func() { c.nolocal = true })},
+			Value: c.toggle(func() { job.NoLocal = true })},
 		{Name: "app", Aliases: []string{"configfile"}, Usage: "file of programs, one a line with its flags",
 			Value: &value{c, "F", path(&c.appFile, "programs")}},
 		{Name: "oversubscribe", Usage: "allow more ranks than declared slots",

@@ -6,20 +6,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher/placement"
-	"github.com/gorun/gorun/launcher/remote"
 )
 
 // placing is what the flags of placement say beside the job's policy.
 type placing struct {
-	nnodes   int      // 0: all hosts
-	exclude  []string // every --exclude
-	nolocal  bool
 	rankfile string // of --map-by rankfile:F; "": none
 
 	displayMap, dryRun, json bool
@@ -113,42 +108,11 @@ func (c *command) excludeHosts(s string) error {
 	if s == "" || s[0] == '-' {
 		return &valueError{"a list of hosts, or of their GPUs", "a,b[01-04],c:0,2-3"}
 	}
-	c.exclude = append(c.exclude, s)
+	if c.job.Exclude != "" {
+		s = c.job.Exclude + "," + s
+	}
+	c.job.Exclude = s
 	return nil
-}
-
-// choose returns the hosts that are left of a list when the flags that take some
-// away were followed. No list, nil, is this host.
-func (c *command) choose(hosts []hostfiles.Host) ([]hostfiles.Host, error) {
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"--exclude", c.exclude != nil}, {"--nolocal", c.nolocal}, {"--nnodes", c.nnodes > 1}} {
-		if f.set && hosts == nil {
-			return nil, refusal(f.name+": expected a list of hosts beside it, found none", "gorun -hostfile hosts "+commandLine(c.argv)[len("gorun "):])
-		}
-	}
-	if c.exclude != nil {
-		left, err := hostfiles.Exclude(hosts, strings.Join(c.exclude, ","))
-		if err != nil {
-			return nil, refusal("--exclude: "+hostProblems(err), "what is excluded is written: node1, node[2-4] or, for its GPUs 0 and 2, node1:0,2")
-		}
-		hosts = left
-	}
-	if c.nolocal {
-		hosts = slices.DeleteFunc(slices.Clone(hosts), remote.IsLocal)
-		if len(hosts) == 0 {
-			return nil, refusal("--nolocal: expected a host beside this one, found none", "gorun -hostfile hosts …")
-		}
-	}
-	if c.nnodes > 0 && hosts != nil {
-		if c.nnodes > len(hosts) {
-			return nil, refusal(fmt.Sprintf("--nnodes: %d hosts asked for, %d given", c.nnodes, len(hosts)),
-				commandLine(withFlag(c.argv, "nnodes", strconv.Itoa(len(hosts)))))
-		}
-		hosts = hosts[:c.nnodes]
-	}
-	return hosts, nil
 }
 
 // readRankfile reads the file of --map-by rankfile:F.

@@ -11,6 +11,9 @@ import (
 // planHints offers what would seat a job that its hosts have too few slots for:
 // sharing slots, more ranks on each host, a smaller job.
 func (c *command) planHints(e *launcher.PlanError) (hints []string) {
+	if c.job.Exclude != "" || c.job.NoLocal || c.job.Nodes > 0 {
+		return nil // what is left of the hosts is the launcher's to know
+	}
 	hosts := make([]placement.Host, len(c.job.Hosts))
 	for i, h := range c.job.Hosts {
 		hosts[i] = placement.Host{Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots}

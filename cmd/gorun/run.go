@@ -58,11 +58,7 @@ func (c *command) read() (err error) {
 	if err := c.readEnvFiles(); err != nil {
 		return err
 	}
-	hosts, err := c.hosts()
-	if err != nil {
-		return err
-	}
-	if c.job.Hosts, err = c.choose(hosts); err != nil {
+	if c.job.Hosts, err = c.hosts(); err != nil {
 		return err
 	}
 	return c.readRankfile()
