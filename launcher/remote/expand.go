@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -71,6 +72,13 @@ func (s *settings) tokens(u localUser) tokens {
 		'%': "%", 'd': u.home, 'h': s.HostName, 'i': u.uid, 'k': alias, 'L': short, 'l': u.host,
 		'n': s.Name, 'p': strconv.Itoa(s.Port), 'r': s.User, 'u': u.name, 'j': "",
 	}
+	return t.with('j', "")
+}
+
+// with returns the tokens with another value for one, and the hash of all.
+func (t tokens) with(token byte, value string) tokens {
+	t = maps.Clone(t)
+	t[token] = value
 	hash := sha1.Sum([]byte(t['l'] + t['h'] + t['p'] + t['r'] + t['j']))
 	t['C'] = hex.EncodeToString(hash[:])
 	return t

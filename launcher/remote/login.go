@@ -59,6 +59,9 @@ type failure struct {
 
 // login runs attempts until one succeeds or another is of no use.
 func (d *Dialer) login(ctx context.Context, s *settings) (*Conn, error) {
+	if c := d.dialMaster(ctx, s); c != nil {
+		return c, nil
+	}
 	var start time.Time // of the first attempt that was this host's own
 	var last *failure
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -167,11 +170,15 @@ func (d *Dialer) attempt(ctx context.Context, s *settings, jump *jumpHost) (*Con
 		raw.Close()
 		return nil, h.failure(early, err)
 	}
-	return newConn(s.Name, raw, client, d.log, func() {
+	c := newConn(s.Name, raw, client, d.log, func() {
 		if jump != nil {
 			d.leave(jump)
 		}
-	}), nil
+	})
+	if s.AliveInterval > 0 && s.AliveCount > 0 {
+		c.running.Go(func() { c.keepAlive(s.AliveInterval, s.AliveCount) })
+	}
+	return c, nil
 }
 
 // connect makes the connection to log in over.

@@ -25,6 +25,9 @@ type settings struct {
 	BindAddress    string        // "": any
 	Jump           *settings     // the host to go through; nil: none
 	ProxyCommand   string        // the command to go through, for a shell; "": none
+	ControlPaths   []string      // where a master connection of ssh may be had
+	AliveInterval  time.Duration // between signs of life; 0: none
+	AliveCount     int           // of them that may be missing
 	ConnectTimeout time.Duration // for connecting and key exchange; 0: none
 
 	Keys           []keyFile
@@ -119,6 +122,9 @@ func (d *Dialer) settleBy(ctx context.Context, e *evaluation, r request, behind 
 	}
 	s.GSSAPI, s.HostBased = isYes(e.first("gssapiauthentication")), isYes(e.first("hostbasedauthentication"))
 	s.Unsupported = unsupported(e)
+	if err := s.setControl(e, t, d.local); err != nil {
+		return nil, err
+	}
 	if err := s.setMethods(e); err != nil {
 		return nil, err
 	}
@@ -156,6 +162,22 @@ func (s *settings) setAddress(e *evaluation, port int) error {
 			return fmt.Errorf("%s: ConnectTimeout: %w", e.pos("connecttimeout"), err)
 		}
 		s.ConnectTimeout = timeout
+	}
+	return s.setAlive(e)
+}
+
+// setAlive fills in how the server is watched.
+func (s *settings) setAlive(e *evaluation) (err error) {
+	if v := e.first("serveraliveinterval"); v != "" {
+		if s.AliveInterval, err = parseTime(v); err != nil {
+			return fmt.Errorf("%s: ServerAliveInterval: %w", e.pos("serveraliveinterval"), err)
+		}
+	}
+	s.AliveCount = 3 // OpenSSH's default
+	if v := e.first("serveralivecountmax"); v != "" {
+		if s.AliveCount, err = strconv.Atoi(v); err != nil || s.AliveCount < 0 {
+			return fmt.Errorf("%s: ServerAliveCountMax: expected a number, found %q", e.pos("serveralivecountmax"), v)
+		}
 	}
 	return nil
 }
