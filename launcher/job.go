@@ -26,9 +26,10 @@ type Job struct {
 	Streams   Streams
 	Limits    Limits
 
-	Spares   int  // this many last hosts are held back; each takes the place of one that fails before ranks run on it
-	Continue bool // a rank or host that fails does not end the job, whose status is still that of the first failure
-	Restarts int  // after the failure of a rank or host, start all ranks anew so often; then without standard input
+	Spares    int  // this many last hosts are held back; each takes the place of one that cannot be reached, is not fit or was lost
+	Preflight bool // examine the hosts before ranks start: clocks, memory, GPUs, network
+	Continue  bool // a rank or host that fails does not end the job, whose status is still that of the first failure
+	Restarts  int  // after the failure of a rank or host, start all ranks anew so often; then without standard input
 
 	Wrap Wrap
 	// Rlimits are limits of ranks' resources, soft and hard, by setrlimit(2)'s

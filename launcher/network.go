@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gorun/gorun/launcher/wire"
@@ -29,8 +28,22 @@ type network struct {
 // not said it and a host could be reached in several ways, the hosts try, all
 // at once. It asks nothing of hosts where there is nothing to decide.
 func (l *launch) settleNetwork(ctx context.Context) (err error) {
-	var candidates []candidate
-	for _, h := range l.hosts {
+	n := &l.network
+	if n.choices, err = chooseAddresses(l.candidates(l.hosts)); err != nil {
+		return &PlanError{unjoin(err)}
+	}
+	n.ports, _ = parsePorts(l.job.Ports) // prepare has refused what is none
+	if slices.ContainsFunc(n.choices, func(c choice) bool { return len(c.addrs) > 1 }) {
+		if err := l.probe(ctx); err != nil {
+			return err
+		}
+	}
+	return l.findPorts(ctx)
+}
+
+// candidates is what is known of the addresses of hosts.
+func (l *launch) candidates(hosts []*host) (candidates []candidate) {
+	for _, h := range hosts {
 		c := candidate{
 			name: h.name, network: cmp.Or(h.entry.Iface, l.job.Network),
 			reached: h.reached, interfaces: readInterfaces(h.hello.Interfaces),
@@ -43,17 +56,7 @@ func (l *launch) settleNetwork(ctx context.Context) (err error) {
 		}
 		candidates = append(candidates, c)
 	}
-	n := &l.network
-	if n.choices, err = chooseAddresses(candidates); err != nil {
-		return &PlanError{unjoin(err)}
-	}
-	n.ports, _ = parsePorts(l.job.Ports) // prepare has refused what is none
-	if slices.ContainsFunc(n.choices, func(c choice) bool { return len(c.addrs) > 1 }) {
-		if err := l.probe(ctx); err != nil {
-			return err
-		}
-	}
-	return l.findPorts(ctx)
+	return candidates
 }
 
 // source is the address from which we reach other hosts, zero if there is none.
@@ -151,9 +154,27 @@ const probeFan = 4
 // probe has the hosts try at which addresses they reach each other, and leaves
 // one address of each choice.
 func (l *launch) probe(ctx context.Context) error {
-	count, choices := len(l.hosts), l.network.choices
+	choices := l.network.choices
+	sightings, err := probe(ctx, l.hosts, choices)
+	if err != nil {
+		return err
+	}
+	for to, seen := range sightings {
+		best, missed := elect(len(choices[to].addrs), seen)
+		for _, s := range missed {
+			l.event(Event{Kind: Warning, Host: l.hosts[to].name, Rank: -1, Message: missing(s, choices[to].addrs, best)})
+		}
+		choices[to].addrs = choices[to].addrs[best : best+1]
+	}
+	return nil
+}
+
+// probe has hosts try at which addresses they reach each other, and returns for
+// each what others have found.
+func probe(ctx context.Context, hosts []*host, choices []choice) ([][]sighting, error) {
+	count := len(hosts)
 	questions := make([]wire.Probe, count)
-	for i, h := range l.hosts {
+	for i, h := range hosts {
 		q := &questions[i]
 		q.Port, q.Token = h.hello.HighPort, make([]byte, 16)
 		rand.Read(q.Token)
@@ -169,35 +190,26 @@ func (l *launch) probe(ctx context.Context) error {
 		}
 	}
 	answers, errs := make([]*wire.Probed, count), make([]error, count)
-	var wg sync.WaitGroup
-	for i, h := range l.hosts {
-		wg.Go(func() {
-			answers[i], errs[i] = ask[*wire.Probed](ctx, h, &questions[i])
-			if errs[i] == nil && len(answers[i].Seen) != fan {
-				errs[i] = &HostError{Host: h.name, Step: "agent", Err: fmt.Errorf("it probed %d hosts of %d", len(answers[i].Seen), fan)}
-			}
-		})
-	}
-	wg.Wait()
+	forEach(hosts, func(i int, h *host) {
+		answers[i], errs[i] = ask[*wire.Probed](ctx, h, &questions[i])
+		if errs[i] == nil && len(answers[i].Seen) != fan {
+			errs[i] = &HostError{Host: h.name, Step: "agent", Err: fmt.Errorf("it probed %d hosts of %d", len(answers[i].Seen), fan)}
+		}
+	})
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return nil, err
 	}
-	for to := range choices {
-		var seen []sighting
+	sightings := make([][]sighting, count)
+	for to := range hosts {
 		for d := 1; d <= fan; d++ {
 			from := (to - d + count) % count
-			seen = append(seen, sighting{l.hosts[from].name, answers[from].Seen[d-1]})
+			sightings[to] = append(sightings[to], sighting{hosts[from].name, answers[from].Seen[d-1]})
 		}
-		best, missed := elect(len(choices[to].addrs), seen)
-		for _, s := range missed {
-			l.event(Event{Kind: Warning, Host: l.hosts[to].name, Rank: -1, Message: missing(s, choices[to].addrs, best)})
-		}
-		choices[to].addrs = choices[to].addrs[best : best+1]
 	}
-	return nil
+	return sightings, nil
 }
 
 // sighting is what one host found out about another.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// reachHosts reaches the hosts of the line-up. Spares take the places of those
-// that fail. On error none is kept.
+// reachHosts reaches the hosts of the line-up, and examines them if the user
+// wants that. Spares take the places of those that fail. On error none is kept.
 func (l *launch) reachHosts(ctx context.Context) (err error) {
 	defer func() {
 		if err == nil {
@@ -23,6 +23,12 @@ func (l *launch) reachHosts(ctx context.Context) (err error) {
 	for wanted := l.hosts; len(wanted) > 0; {
 		if err := l.reacher.reachAll(ctx, wanted, len(l.roster.spares), l.event); err != nil {
 			return err
+		}
+		if l.job.Preflight {
+			l.preflight(ctx)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if wanted, err = l.substitute(); err != nil {
 			return err

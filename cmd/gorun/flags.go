@@ -73,6 +73,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "N", number(&job.Spares, 0, maxRanks, "of hosts", "1")}},
 		{Name: "allocation", Usage: "inside Slurm, PBS, LSF or Grid Engine take hosts and slots from it, before GORUN_HOSTFILE; hosts named by -H or -hostfile have its slots",
 			Value: &value{c, "auto|none", oneOf(&job.Allocation, "auto", "none")}},
+		{Name: "preflight", Usage: "examine the hosts first: clocks, shared memory, GPUs, network; spares replace those that fail",
+			Value: c.toggle(func() { job.Preflight = true })},
 		{Name: "local", Usage: "how to reach this very host: directly, or by logging in",
 			Value: &value{c, "auto|never", oneOf(&job.Local, "auto", "never")}},
 	})

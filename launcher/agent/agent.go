@@ -211,12 +211,12 @@ func (a *agent) handle(m wire.Message) error {
 			return err
 		}
 		return a.conn.Send(answer)
+	case *wire.Examine:
+		return a.conn.Send(examine())
 	case *wire.FindPorts:
 		return a.conn.Send(findPorts(m))
 	case *wire.Probe:
-		if a.beacon != nil {
-			return errors.New("the launcher sent Probe twice")
-		}
+		a.beacon.close()
 		a.beacon = light(m)
 		a.wg.Go(func() { a.conn.Send(probe(a.ctx, m.Targets)) })
 	case *wire.Start:

@@ -15,10 +15,10 @@ type Message any
 // table lists every message; the position is its type on the wire.
 var table = []Message{
 	// agent to launcher
-	&Hello{}, &FoundPorts{}, &Probed{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
+	&Hello{}, &Examined{}, &FoundPorts{}, &Probed{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
 	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Cleaned{},
 	// launcher to agent
-	&File{}, &FileData{}, &FindPorts{}, &Probe{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
+	&File{}, &FileData{}, &Examine{}, &FindPorts{}, &Probe{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{}, &Pause{}, &Resume{}, &Clean{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
@@ -99,6 +99,15 @@ type FileWanted struct {
 // FileData is the next piece of the file that was announced last, at most
 // MaxData bytes.
 type FileData struct{ Data []byte }
+
+// Examine asks, before Start, what the host's condition is.
+type Examine struct{}
+
+// Examined answers Examine.
+type Examined struct {
+	SharedMemory int64 // bytes free in /dev/shm
+	LockedMemory int64 // bytes that a process may lock; -1: any number
+}
 
 // Start tells the agents of the job, the same to all of them, so that it is
 // encoded once. It is sent once.

@@ -1,0 +1,160 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// What a host must be like to pass the pre-flight. Each of these lets a job
+// start and fail, or crawl, an hour later.
+const (
+	// maxClockSkew is how far a host's clock may be from the others': beyond,
+	// certificates, build tools and logs go wrong.
+	maxClockSkew = 2 * time.Second
+	// minSharedMemory must be free in /dev/shm, where NCCL and data loaders put
+	// their buffers. Containers often have 64 MiB, which is not enough.
+	minSharedMemory = 256 << 20
+	// minLockedMemory is what a process may lock where there are RDMA adapters,
+	// which want their buffers locked.
+	minLockedMemory = 1 << 30
+)
+
+// preflight examines the hosts that were reached and marks those that are not
+// fit for the job.
+func (l *launch) preflight(ctx context.Context) {
+	forEach(l.hosts, func(_ int, h *host) { h.unfit = examine(ctx, h) })
+	judgeClocks(l.hosts)
+	judgeGPUs(l.hosts)
+	l.judgeReach(ctx)
+	for _, h := range l.hosts {
+		if h.unfit != nil {
+			l.event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: h.unfit.Error()})
+		}
+	}
+}
+
+// forEach calls f for every host at once and waits.
+func forEach(hosts []*host, f func(int, *host)) {
+	var wg sync.WaitGroup
+	for i, h := range hosts {
+		wg.Go(func() { f(i, h) })
+	}
+	wg.Wait()
+}
+
+// clockTrips is how often a clock is read; the quickest trip counts.
+const clockTrips = 3
+
+// examine asks a host for its clock and its condition.
+func examine(ctx context.Context, h *host) error {
+	for range clockTrips {
+		echo, err := ask[*wire.Echo](ctx, h, &wire.Heartbeat{Clock: time.Now().UnixNano()})
+		if err != nil {
+			return err
+		}
+		h.clock.observe(time.Unix(0, echo.Sent), time.Unix(0, echo.Clock), time.Now())
+	}
+	found, err := ask[*wire.Examined](ctx, h, &wire.Examine{})
+	if err != nil {
+		return err
+	}
+	if err := judge(h, found); err != nil {
+		return notFit(h, err)
+	}
+	return nil
+}
+
+// judge looks at what a host says of itself.
+func judge(h *host, e *wire.Examined) error {
+	var problems []error
+	if e.SharedMemory < minSharedMemory {
+		problems = append(problems, fmt.Errorf("expected %d MiB free in /dev/shm, found %d", minSharedMemory>>20, e.SharedMemory>>20))
+	}
+	rdma := false
+	for _, a := range h.hello.Topo.Adapters {
+		rdma = rdma || a.RDMA && a.Active
+	}
+	if rdma && e.LockedMemory >= 0 && e.LockedMemory < minLockedMemory {
+		problems = append(problems, fmt.Errorf("expected that its RDMA adapters can be used, found a limit of %d KiB of locked memory (ulimit -l)", e.LockedMemory>>10))
+	}
+	return errors.Join(problems...)
+}
+
+// judgeClocks compares the clocks of hosts with their median, to which ours
+// counts too.
+func judgeClocks(hosts []*host) {
+	offsets := []time.Duration{0}
+	for _, h := range hosts {
+		if h.clock.known {
+			offsets = append(offsets, h.clock.offset)
+		}
+	}
+	slices.Sort(offsets)
+	median := offsets[(len(offsets)-1)/2]
+	for _, h := range hosts {
+		skew := h.clock.offset - median
+		if h.unfit == nil && skew.Abs() > maxClockSkew+h.clock.unsure {
+			h.unfit = notFit(h, fmt.Errorf("expected a clock within %v of the other hosts', found one that is %v off", maxClockSkew, skew.Round(time.Millisecond)))
+		}
+	}
+}
+
+// judgeGPUs compares the numbers of GPUs: a host from whose bus one has fallen
+// has fewer than its peers. If there is no most common number, the largest is
+// right.
+func judgeGPUs(hosts []*host) {
+	count := func(h *host) int { return len(allowedGPUs(h.entry, h.hello.Topo.Accelerators)) }
+	times := map[int]int{}
+	usual := 0
+	for _, h := range hosts {
+		if h.unfit == nil {
+			times[count(h)]++
+		}
+	}
+	for n := range times {
+		if times[n] > times[usual] || times[n] == times[usual] && n > usual {
+			usual = n
+		}
+	}
+	for _, h := range hosts {
+		if n := count(h); h.unfit == nil && n != usual {
+			h.unfit = notFit(h, fmt.Errorf("expected %d GPUs, as its peers have, found %d", usual, n))
+		}
+	}
+}
+
+// judgeReach has the hosts look for each other. One that no other reaches is not
+// fit: its ranks would meet nobody.
+func (l *launch) judgeReach(ctx context.Context) {
+	hosts := slices.DeleteFunc(slices.Clone(l.hosts), func(h *host) bool { return h.unfit != nil })
+	if len(hosts) < 2 {
+		return
+	}
+	choices, err := chooseAddresses(l.candidates(hosts))
+	if err != nil {
+		return // which refuses the job as soon as its hosts are settled
+	}
+	sightings, err := probe(ctx, hosts, choices)
+	for _, err := range unjoin(err) {
+		if silent, ok := errors.AsType[*HostError](err); ok {
+			i := slices.IndexFunc(hosts, func(h *host) bool { return h.name == silent.Host })
+			hosts[i].unfit = silent
+		}
+	}
+	for to, seen := range sightings {
+		if !slices.ContainsFunc(seen, func(s sighting) bool { return len(s.Reached) > 0 }) {
+			hosts[to].unfit = notFit(hosts[to], errors.New(missing(seen[0], choices[to].addrs, 0)))
+		}
+	}
+}
+
+// notFit makes an error of why a host did not pass.
+func notFit(h *host, why error) error {
+	return &HostError{Host: h.name, Step: "pre-flight", Err: why, Hint: "hold hosts back that can take its place: --spares 1"}
+}
