@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/gorun/gorun/launcher/wire"
 )
 
 // Variables take this way: select takes from the launcher's environment what
@@ -52,6 +55,36 @@ func (p *prepared) selectEnv() error {
 	p.env = env
 	p.warnings = slices.Concat(p.warnings, more, warnings)
 	return nil
+}
+
+// Environ reaches hosts and places, as [Run] does, and returns the environment
+// that a rank would get, as "NAME=value". No rank is started, but what differs
+// from run to run, as the job's id and its ports, will be others. Its errors are
+// Run's.
+func Environ(ctx context.Context, job *Job, rank int) ([]string, error) {
+	p, err := prepare(job)
+	if err != nil {
+		return nil, err
+	}
+	defer p.reacher.close()
+	l := &launch{prepared: p}
+	if err := l.reach(ctx); err != nil {
+		return nil, err
+	}
+	defer l.closeHosts()
+	if rank < 0 || rank >= l.plan.Size {
+		return nil, &PlanError{[]error{fmt.Errorf("--show-env: expected a rank from 0 to %d, found %d", l.plan.Size-1, rank)}}
+	}
+	seat := l.plan.Seat(rank)
+	h := l.hosts[seat.Node]
+	if err := h.conn.Send(l.share()); err != nil {
+		return nil, &HostError{Host: h.name, Step: "agent", Err: streamError(h, err)}
+	}
+	block, err := ask[*wire.Block](ctx, h, &wire.ShowEnv{Begin: *l.begins(h), Local: seat.LocalRank})
+	if err != nil {
+		return nil, err
+	}
+	return block.Env, nil
 }
 
 func matchesAny(name string, patterns []string) bool {

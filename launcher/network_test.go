@@ -106,6 +106,38 @@ func blocks(t *testing.T, dir string, ranks int) []map[string]string {
 	return all
 }
 
+func TestEnvironIsWhatARankGets(t *testing.T) {
+	dir := t.TempDir()
+	job, _ := hosts(t, []int{1, 2}, fmt.Sprintf(`cat /proc/self/environ > %s/$GORUN_RANK`, dir))
+	job.Templates = true
+	job.Env = Env{Set: []string{"OUT={rank}.log"}, CommID: true}
+	require.NoError(t, run(t, job).err)
+	got := blocks(t, dir, 3)[2]
+
+	var events []Event
+	job.Events = func(e Event) { events = append(events, e) }
+	shown, err := Environ(t.Context(), job, 2)
+	require.NoError(t, err)
+	require.Zero(t, countOf(events, RankStarted))
+	require.Len(t, shown, len(got))
+	// Made anew for each run: the job's id, and ports that are free.
+	anew := []string{"GORUN_JOB", "GORUN_JOB_PATH", "GORUN_SOCKET", "GORUN_MASTER", "MASTER_PORT",
+		"JAX_COORDINATOR_ADDRESS", "OMPI_MCA_orte_hnp_uri", "NCCL_RAS_ADDR", "NCCL_COMM_ID"}
+	for _, entry := range shown {
+		name, value, _ := strings.Cut(entry, "=")
+		require.Contains(t, got, name)
+		if !slices.Contains(anew, name) {
+			require.Equal(t, got[name], value, name)
+		}
+	}
+	require.Contains(t, shown, "OUT=2.log")
+	require.NotContains(t, strings.Join(shown, "\n"), "KEY_FILE")
+
+	_, err = Environ(t.Context(), job, 3)
+	require.ErrorContains(t, err, "expected a rank from 0 to 2, found 3")
+	require.Equal(t, StatusUsage, ExitStatus(err))
+}
+
 func TestRanksHereAndElsewhereGetTheSameBlock(t *testing.T) {
 	// What a service manager starts may have no login at all.
 	for _, name := range []string{"SHELL", "USER", "LOGNAME"} {

@@ -198,9 +198,22 @@ func (l *launch) begin() error {
 // start tells every agent its share of the job.
 func (l *launch) start() error {
 	l.event(Event{Kind: Placed, Rank: -1, Plan: l.plan, Message: fmt.Sprintf("%d ranks on %d hosts", l.plan.Size, len(l.hosts))})
+	start, err := wire.Share(l.share())
+	if err != nil {
+		return &PlanError{[]error{err}}
+	}
+	for _, h := range l.hosts {
+		h.conn.SendShared(start) // an error means that the host is lost, which its reader sees
+		h.conn.Send(l.begins(h))
+	}
+	return l.connectInput()
+}
+
+// share returns what all agents are told.
+func (l *launch) share() *wire.Start {
 	key := make([]byte, 32)
 	rand.Read(key)
-	m := wire.Start{
+	m := &wire.Start{
 		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
 		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Rlimits: rlimits(l.job.Rlimits),
 		Stdin: l.readers(), PTY: l.job.Streams.PTY, Screen: l.screen.size(), Merge: l.job.Streams.Merge,
@@ -222,16 +235,13 @@ func (l *launch) start() error {
 		}
 		m.Hosts = append(m.Hosts, h)
 	}
-	start, err := wire.Share(&m)
-	if err != nil {
-		return &PlanError{[]error{err}}
-	}
-	for _, h := range l.hosts {
-		a := l.plan.Hosts[h.node]
-		h.conn.SendShared(start) // an error means that the host is lost, which its reader sees
-		h.conn.Send(&wire.Begin{Node: h.node, Seats: wireSeats(a.Seats), NICs: a.NICs})
-	}
-	return l.connectInput()
+	return m
+}
+
+// begins returns what one host's agent is told of its own.
+func (l *launch) begins(h *host) *wire.Begin {
+	a := l.plan.Hosts[h.node]
+	return &wire.Begin{Node: h.node, Seats: wireSeats(a.Seats), NICs: a.NICs}
 }
 
 // event tells the caller of what happened in this attempt.

@@ -22,6 +22,7 @@ type command struct {
 	hostfile string   // "": none named
 	hostList []string // every -H
 	envFiles []string // every --env-file
+	showEnv  int      // a rank; -1: none
 
 	placing
 	verbose, quiet     bool
@@ -51,7 +52,7 @@ func (e *usageError) Error() string { return e.msg }
 func refusal(msg string, hints ...string) error { return &usageError{msg, hints} }
 
 func newCommand(argv []string) *command {
-	c := &command{argv: argv}
+	c := &command{argv: argv, showEnv: -1}
 	c.addProgram(line{words: argv})
 	return c
 }

@@ -120,6 +120,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "NAME=VALUE", joinedVariable(&job.Env.Append)}},
 		{Name: "env-compat", Usage: "whose variables ranks get: torch,ompi,jax (the default), pmi, slurm, all, none",
 			Value: &value{c, "LIST", compatible(&job.Env.Compat)}},
+		{Name: "show-env", Usage: "print what this rank would get, and start none",
+			Value: &value{c, "RANK", number(&c.showEnv, 0, maxRanks-1, "as a rank", "0")}},
 		{Name: "wdir", Aliases: []string{"wd"}, Usage: "working folder of the ranks; it must exist on every host",
 			Value: &value{c, "DIR", path(&app.Dir, "/scratch/run")}},
 		{Name: "wdir-create", Usage: "make the folder of -wdir on hosts where it is missing",

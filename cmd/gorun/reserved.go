@@ -4,7 +4,6 @@ package main
 // follow it. They are refused by name, so that a script means the same once
 // they are built.
 var reserved = []string{
-	"show-env RANK",
 	"stack-traces",
 	"strict",
 }

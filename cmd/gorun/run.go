@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/gorun/gorun/internal/envfile"
 	"github.com/gorun/gorun/launcher"
 )
 
@@ -99,6 +103,8 @@ func (c *command) run(con *console) int {
 	result := &launcher.Result{}
 	if c.dryRun {
 		err = c.plan(ctx, progress)
+	} else if c.showEnv >= 0 {
+		err = c.environ(ctx, progress)
 	} else {
 		result, err = launcher.Run(ctx, &c.job)
 	}
@@ -118,6 +124,23 @@ func (c *command) plan(ctx context.Context, progress *progress) error {
 		return err
 	}
 	return c.printPlan(plan, os.Stdout)
+}
+
+// environ prints the variables that the rank of --show-env would get, in lines
+// that --env-file reads.
+func (c *command) environ(ctx context.Context, progress *progress) error {
+	env, err := launcher.Environ(ctx, &c.job, c.showEnv)
+	progress.end()
+	if err != nil {
+		return err
+	}
+	slices.Sort(env)
+	var b strings.Builder
+	for _, entry := range env {
+		b.WriteString(envfile.Format(entry) + "\n")
+	}
+	_, err = io.WriteString(os.Stdout, b.String())
+	return err
 }
 
 // listener returns what is told of the job's events: warnings always, waiting

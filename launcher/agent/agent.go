@@ -226,6 +226,8 @@ func (a *agent) handle(m wire.Message) error {
 		a.start = &share{Start: m, Begin: wire.Begin{Node: -1}}
 	case *wire.Begin:
 		return a.begin(m)
+	case *wire.ShowEnv:
+		return a.showEnv(m)
 	case *wire.Meet:
 		return a.services.meet(m.Gossip)
 	case *wire.Relay:
@@ -264,8 +266,8 @@ type share struct {
 	RASPort    int // of NCCL's RAS service, which all ranks of the host share; 0: NCCL's own choice
 }
 
-// begin starts this host's share of the job.
-func (a *agent) begin(own *wire.Begin) error {
+// settle takes what the launcher says of this host.
+func (a *agent) settle(own *wire.Begin) error {
 	m := a.start
 	switch {
 	case m == nil:
@@ -276,8 +278,17 @@ func (a *agent) begin(own *wire.Begin) error {
 		return fmt.Errorf("the launcher sent node %d of %d", own.Node, len(m.Hosts))
 	}
 	m.Begin = *own
-	a.beacon.close()
 	m.RASPort = freePort(firstPort, ephemeralPorts()-1, nil)
+	return nil
+}
+
+// begin starts this host's share of the job.
+func (a *agent) begin(own *wire.Begin) error {
+	if err := a.settle(own); err != nil {
+		return err
+	}
+	m := a.start
+	a.beacon.close()
 	a.window.Give(m.Window)
 	if m.Timeout > 0 {
 		a.wg.Go(a.keepLease)

@@ -171,21 +171,51 @@ func launchers(m *share) []rankenv.Launcher {
 	return as
 }
 
-// rankEnv returns what tells a rank its place.
-func rankEnv(w rankenv.World, as []rankenv.Launcher, hnp string) []string {
-	env := append(w.Environ(as...), "GORUN_SOCKET_FD="+strconv.Itoa(doorFD))
+// ownEnv returns what a rank gets beside env, which it shares with others: its
+// place, and its part of the host.
+func (a *agent) ownEnv(env []string, local int) []string {
+	w, as := a.world(local), launchers(a.start)
+	own := append(w.Environ(as...), "GORUN_SOCKET_FD="+strconv.Itoa(doorFD))
 	if slices.Contains(as, rankenv.OpenMPI) {
 		// Many programs look for these, whichever MPI they are linked with.
-		local, size := strconv.Itoa(w.LocalRank), strconv.Itoa(w.LocalSize)
-		env = append(env, "MV2_COMM_WORLD_LOCAL_RANK="+local, "MV2_COMM_WORLD_LOCAL_SIZE="+size)
+		rank, size := strconv.Itoa(w.LocalRank), strconv.Itoa(w.LocalSize)
+		own = append(own, "MV2_COMM_WORLD_LOCAL_RANK="+rank, "MV2_COMM_WORLD_LOCAL_SIZE="+size)
 		if !slices.Contains(as, rankenv.PMI) { // which has them
-			env = append(env, "MPI_LOCALRANKID="+local, "MPI_LOCALNRANKS="+size)
+			own = append(own, "MPI_LOCALRANKID="+rank, "MPI_LOCALNRANKS="+size)
 		}
 	}
-	if hnp != "" && slices.Contains(as, rankenv.JAX) {
-		env = append(env, "OMPI_MCA_orte_hnp_uri="+hnp)
+	if a.start.HNP != "" && slices.Contains(as, rankenv.JAX) {
+		own = append(own, "OMPI_MCA_orte_hnp_uri="+a.start.HNP)
 	}
-	return env
+	return append(own, a.seatEnv(env, a.seat(local))...)
+}
+
+// showEnv answers with what a rank of this host would get. Folders and programs
+// are not looked for: they are no part of it.
+func (a *agent) showEnv(m *wire.ShowEnv) (err error) {
+	if err := a.settle(&m.Begin); err != nil {
+		return err
+	}
+	if m.Local < 0 || m.Local >= len(a.host().Ranks) {
+		return fmt.Errorf("the launcher asked for rank %d of %d", m.Local, len(a.host().Ranks))
+	}
+	a.hostWorld = hostWorld(a.start, socketIn(filepath.Join(bases()[0], a.folders.token)))
+	w := a.world(m.Local)
+	app := a.start.Apps[a.appOf()[w.Rank]]
+	if app.Templates {
+		if app, err = fillApp(app, w); err != nil {
+			return err
+		}
+	}
+	host := hostEnv(os.Environ(), a.start)
+	dir := app.Dir
+	if app.DirHint {
+		if dir, err = a.workingFolder(app, host); err != nil {
+			return err
+		}
+	}
+	env := composeEnv(a.start, app, host, dir)
+	return a.conn.Send(&wire.Block{Env: append(env, a.ownEnv(env, m.Local)...)})
 }
 
 // doorFD is where a rank finds its door: the first descriptor after the

@@ -42,12 +42,7 @@ func (a *agent) preparePrograms() ([]*program, *wire.NotStarted) {
 		app, rank int // rank -1: any
 		wrapped   bool
 	}
-	appOf := map[int]int{}
-	for i, app := range a.start.Apps {
-		for _, r := range app.Ranks {
-			appOf[r] = i
-		}
-	}
+	appOf := a.appOf()
 	found := map[kind]*program{}
 	programs := make([]*program, len(a.host().Ranks))
 	for local := range programs {
@@ -70,6 +65,17 @@ func (a *agent) preparePrograms() ([]*program, *wire.NotStarted) {
 		programs[local] = found[k]
 	}
 	return programs, nil
+}
+
+// appOf returns which app each rank runs.
+func (a *agent) appOf() map[int]int {
+	appOf := map[int]int{}
+	for i, app := range a.start.Apps {
+		for _, r := range app.Ranks {
+			appOf[r] = i
+		}
+	}
+	return appOf
 }
 
 // prepare finds the folder and the program of an app for a rank. Where it

@@ -27,13 +27,11 @@ func (a *agent) startRanks() error {
 	if problem != nil {
 		return a.conn.Send(problem)
 	}
-	as := launchers(a.start)
 	var failed atomic.Pointer[error]
 	a.children.each(len(programs), func(local int) bool {
-		w := a.world(local)
-		seat := a.seat(local)
-		env := append(rankEnv(w, as, a.start.HNP), a.seatEnv(programs[local].env, seat)...)
-		started, err := a.startRank(w.Rank, programs[local], env, seat.CPUs)
+		rank := a.host().Ranks[local]
+		env := a.ownEnv(programs[local].env, local)
+		started, err := a.startRank(rank, programs[local], env, a.seat(local).CPUs)
 		if err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}

@@ -108,7 +108,7 @@ func (s *services) listen() {
 	folder, err := s.agent.folders.make(bases(), false)
 	if err == nil {
 		var l net.Listener
-		s.socket = filepath.Join(folder, "s")
+		s.socket = socketIn(folder)
 		if l, err = net.Listen("unix", s.socket); err == nil {
 			s.serve(l)
 			return
@@ -117,6 +117,9 @@ func (s *services) listen() {
 	s.socket = ""
 	s.agent.conn.Send(&wire.Notice{Text: "no folder can hold the job socket, so programs behind sudo or a container will not find the job: " + err.Error()})
 }
+
+// socketIn is where the job socket is in the folder of its job.
+func socketIn(folder string) string { return filepath.Join(folder, "s") }
 
 func (s *services) serve(l net.Listener) {
 	s.wg.Go(func() { rendezvous.Serve(s.ctx, l, s) })

@@ -15,10 +15,10 @@ type Message any
 // table lists every message; the position is its type on the wire.
 var table = []Message{
 	// agent to launcher
-	&Hello{}, &Examined{}, &FoundPorts{}, &Probed{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
+	&Hello{}, &Examined{}, &FoundPorts{}, &Probed{}, &Block{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
 	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Cleaned{},
 	// launcher to agent
-	&File{}, &FileData{}, &Examine{}, &FindPorts{}, &Probe{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
+	&File{}, &FileData{}, &Examine{}, &FindPorts{}, &Probe{}, &ShowEnv{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{}, &Pause{}, &Resume{}, &Clean{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
@@ -143,6 +143,16 @@ type Begin struct {
 	Seats []Seat   // in order of local rank
 	NICs  []string // the RDMA devices that serve the ranks' GPUs; empty: any
 }
+
+// ShowEnv follows Start in place of Begin: nothing starts, and the agent answers
+// with what a rank would get.
+type ShowEnv struct {
+	Begin Begin
+	Local int // the rank's local number
+}
+
+// Block answers ShowEnv: a rank's environment, as "NAME=value".
+type Block struct{ Env []string }
 
 // Host is one host of the job, in ring order.
 type Host struct {
