@@ -4,33 +4,50 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gorun/gorun/launcher"
 )
 
+// examples are what most people want to type first.
+var examples = [][2]string{
+	{"gorun -np 4 ./train -epochs 3", "four ranks on this host"},
+	{"gorun -hostfile hosts -ppn 8 ./train", "eight ranks on each host of a file"},
+	{"gorun -H a:2,b:2 --display-map ./train", "two hosts, and where the ranks go"},
+	{"gorun -x NCCL_DEBUG=INFO -l ./train", "a variable for the ranks; their lines labelled"},
+	{"gorun -np 1 ./server : -np 7 ./worker", "two programs in one job"},
+}
+
+// description is what to know before the first command.
+const description = `The first word that is not a flag is the program, and all behind it is the
+program's. One dash or two make no difference, -np 4 or -np=4 neither. A host
+whose slots are not declared has one for each GPU, or else for each core that
+ranks may use there: gorun -H localhost hostname starts as many, unless -np says
+otherwise.
+
+Of several programs, ":" between them, each has its own -np, -wdir and -x; other
+flags stand before the first. Behind "--" a ":" is the program's.
+
+Flags of mpirun, mpiexec, srun and torchrun are understood where they mean the
+same, and "gorun help FLAG" tells what one is here.`
+
 // helpTemplate is what the library prints as help. It keeps the flags in the
 // order of their table, where the library's own templates sort them.
 const helpTemplate = `gorun starts a program on one host or many and stays until every rank has ended
 
 usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also: gorun run …)
-       gorun version | help
+       gorun help [FLAG | --man] | version | completion bash|zsh|fish
+{{range examples}}
+  {{printf "%-40s %s" (index . 0) (index . 1)}}{{end}}
 
-  gorun -np 4 ./train -epochs 3            four ranks on this host
-  gorun -hostfile hosts -ppn 8 ./train     eight ranks on each host of a file
-  gorun -H a:2,b:2 --display-map ./train   two hosts, and where the ranks go
-  gorun -np 1 ./server : -np 7 ./worker    two programs in one job
-
-The first word that is not a flag is the program, and all behind it is the
-program's. One dash or two make no difference, -np 4 or -np=4 neither. A host
-whose slots are not declared has one for each GPU, or else for each core that
-ranks may use there: gorun -H localhost hostname starts as many, unless -np says
-otherwise. Of several programs, ":" between them, each has its own -np, -wdir and
--x; other flags stand before the first. Behind "--" a ":" is the program's.
+{{description}}
 {{$group := ""}}{{range .VisibleFlags}}{{if ne .Category $group}}{{$group = .Category}}
 {{$group}}:
 {{end}}{{.}}
@@ -40,37 +57,137 @@ otherwise. Of several programs, ":" between them, each has its own -np, -wdir an
 {{wrap reserved 2}}
 `
 
+// help prints the help on all of gorun, on the flags that argv names, or, with
+// --man, as a manual page, and returns the exit status.
+func help(argv []string) int {
+	switch {
+	case len(argv) == 0:
+		return printHelp(os.Stdout)
+	case slices.Equal(argv, []string{"--man"}):
+		return printed(writeManual(os.Stdout))
+	}
+	var text strings.Builder
+	for _, word := range argv {
+		about, err := helpOn(word)
+		if err != nil {
+			return refuse(newConsole(os.Stderr), err)
+		}
+		text.WriteString(about)
+	}
+	_, err := os.Stdout.WriteString(text.String())
+	return printed(err)
+}
+
 // printHelp writes the help, made from the table of flags, and returns the
 // exit status.
 func printHelp(to io.Writer) int {
 	app := newCommand(nil).app()
-	app.Description = fmt.Sprintf(`Exit status: that of the rank that failed first, 128+n for signal n, 0 if all
-were 0; %d time limit, %d gorun or a host failed, %d not executable, %d not
-found, %d wrong usage. The last line on standard error tells whose status it is.`,
-		launcher.StatusTimeout, launcher.StatusFailed, launcher.StatusNotExecutable, launcher.StatusNotFound, launcher.StatusUsage)
+	app.Description = exitStatus
 	var text bytes.Buffer // the library does not tell whether its writes failed
 	cli.HelpPrinterCustom(&text, helpTemplate, app, map[string]any{
-		"reserved": reservedLine,
-		"wrapAt":   func() int { return 80 },
+		"examples":    func() [][2]string { return examples },
+		"description": func() string { return description },
+		"reserved":    reservedLine,
+		"wrapAt":      func() int { return helpWidth },
 	})
-	if _, err := text.WriteTo(to); err != nil {
-		return launcher.StatusFailed
+	_, err := text.WriteTo(to)
+	return printed(err)
+}
+
+// exitStatus tells what gorun exits with.
+var exitStatus = fmt.Sprintf(`Exit status: that of the rank that failed first, 128+n for signal n, 0 if all
+were 0; %d time limit, %d gorun or a host failed, %d not executable, %d not
+found, %d wrong usage. The last line on standard error tells whose status it is.`,
+	launcher.StatusTimeout, launcher.StatusFailed, launcher.StatusNotExecutable, launcher.StatusNotFound, launcher.StatusUsage)
+
+// The columns of the help: where explanations begin, and where lines end.
+const (
+	helpColumn = 34
+	helpWidth  = 100
+)
+
+// usage returns how the flag is written: "-np -n N".
+func (f flag) usage() string {
+	var words []string
+	for _, name := range f.names {
+		words = append(words, spelled(name))
 	}
-	return 0
+	return strings.TrimRight(strings.Join(words, " ")+" "+f.Value.(*value).args, " ")
 }
 
 // String returns what the help says of the flag.
 func (f flag) String() string {
-	const column = 34 // where the explanations begin
-	left := " "
-	for _, name := range f.names {
-		left += " " + spelled(name)
+	lines := wrapped(f.Usage, helpWidth-helpColumn)
+	left := "  " + f.usage()
+	if len(left) >= helpColumn {
+		lines = append([]string{left}, lines...)
+	} else {
+		lines[0] = fmt.Sprintf("%-*s%s", helpColumn, left, lines[0])
 	}
-	left = strings.TrimRight(left+" "+f.Value.(*value).args, " ")
-	if len(left) >= column {
-		return fmt.Sprintf("%s\n%*s%s", left, column, "", f.Usage)
+	return strings.Join(lines, fmt.Sprintf("\n%*s", helpColumn, ""))
+}
+
+// wrapped returns the words of a text in lines of at most so many characters,
+// where no word is longer.
+func wrapped(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line+" "+word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
 	}
-	return fmt.Sprintf("%-*s%s", column, left, f.Usage)
+	return append(lines, line)
+}
+
+// helpOn returns what there is to say of one flag, ours or another launcher's.
+// Its error is a *usageError.
+func helpOn(word string) (string, error) {
+	name := strings.TrimLeft(word, "-")
+	flags := newCommand(nil).flags()
+	g := newGrammar(flags)
+	found := g.lookup(name)
+	if found == nil {
+		hint := "gorun help lists the flags"
+		if near := g.nearest(name); near != "" {
+			hint = "did you mean: gorun help " + spelled(near)
+		}
+		return "", refusal("help: expected a flag, found "+word, hint)
+	}
+	for _, f := range flags {
+		if f := f.(flag); f.Name == found.names[0] && !f.Hidden {
+			text := f.String() + "\n"
+			if others := synonyms[f.Name]; len(others) > 0 {
+				var also []string
+				for _, name := range others {
+					also = append(also, spelled(name))
+				}
+				text += fmt.Sprintf("%*salso written %s\n", helpColumn, "", strings.Join(also, ", "))
+			}
+			return text, nil
+		}
+	}
+	left := "  " + strings.TrimRight(spelled(name)+" "+found.args, " ")
+	return fmt.Sprintf("%-*s%s\n", helpColumn, left, found.meaning()), nil
+}
+
+// meaning says what a flag is that the table of ours does not have.
+func (f *form) meaning() string {
+	if f.ours == nil {
+		return "is reserved, and not built yet"
+	}
+	ours, err := f.ours(strings.Fields(f.args))
+	if err != nil {
+		return "is not a flag of gorun: " + err.Error()
+	}
+	for i, word := range ours {
+		if why, found := strings.CutPrefix(word, note); found {
+			return "has no effect: " + why
+		}
+		name, value, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		ours[i] = strings.TrimRight(spelled(name)+" "+value, " ")
+	}
+	return "is " + strings.Join(ours, " ")
 }
 
 // reservedLine returns what the help says of the flags that are to come.

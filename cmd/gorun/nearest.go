@@ -42,16 +42,24 @@ func (g grammar) nearest(name string) string {
 	if g.lookup(name) != nil {
 		return name
 	}
-	// One slip in three letters; more would guess at anything.
-	best, bound := "", max(1, len(name)/3)+1
+	var known []string
 	for _, f := range g {
-		for _, known := range f.names {
-			if len(known) == 1 {
-				continue // one letter is near to every short word
-			}
-			if d := distance(name, known); d < bound {
-				best, bound = known, d
-			}
+		known = append(known, f.names...)
+	}
+	return nearest(name, known)
+}
+
+// nearest returns the one of the known words that word is probably a slip of;
+// "" if none is near.
+func nearest(word string, known []string) string {
+	// One slip in three letters; more would guess at anything.
+	best, bound := "", max(1, len(word)/3)+1
+	for _, k := range known {
+		if len(k) == 1 {
+			continue // one letter is near to every short word
+		}
+		if d := distance(word, k); d < bound {
+			best, bound = k, d
 		}
 	}
 	return best

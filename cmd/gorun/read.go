@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -100,7 +101,8 @@ func duration(s, example string) (time.Duration, error) {
 func oneOf(to *string, words ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
-			return &valueError{strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], words[0]}
+			near := cmp.Or(nearest(strings.ToLower(s), words), words[0])
+			return &valueError{strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], near}
 		}
 		*to = s
 		return nil
