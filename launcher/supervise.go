@@ -128,6 +128,12 @@ func (l *launch) explain() {
 		if cause := likelyCause(*e, l.ooms[rank]); cause != "" {
 			e.Cause = cause
 		}
+		if e.Signal == "" {
+			continue
+		}
+		if cause := stepCause(l.hosts[l.plan.Seat(rank).Node].stderr.String()); cause != "" {
+			e.Cause = cause
+		}
 	}
 }
 

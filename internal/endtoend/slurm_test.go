@@ -214,29 +214,29 @@ func TestSlurmEnds(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		disturb func(t *testing.T, id string, j *job)
-		status  int
+		status  []int // one of these
 		said    string
 	}{
 		"the launcher is killed": {func(t *testing.T, _ string, j *job) {
 			require.NoError(t, j.Process.Kill())
-		}, -1, ""},
+		}, []int{-1}, ""},
 		"one srun is killed": {func(t *testing.T, _ string, j *job) {
 			kill(t, s.Head, "srun", "node2")
-		}, 125, "node2"},
+		}, []int{125}, "node2"},
 		"one agent is killed": {func(t *testing.T, _ string, j *job) {
 			kill(t, s.Hosts[1], "agent run")
-		}, 125, "node2"},
+		}, []int{125}, "node2"},
 		"the job is cancelled": {func(t *testing.T, id string, j *job) {
 			cancel := s.command("scancel", id)
 			require.NoError(t, cancel.Run(), "%s", &cancel.stderr)
-		}, 125, "CANCELLED"},
+		}, []int{125, 143}, "CANCELLED"}, // agents and ranks get TERM at the same time
 		"one step is cancelled": {func(t *testing.T, id string, j *job) {
 			cancel := s.command("scancel", id+".0")
 			require.NoError(t, cancel.Run(), "%s", &cancel.stderr)
-		}, 125, "CANCELLED"},
+		}, []int{125, 137}, "CANCELLED"}, // KILL
 		"interrupted": {func(t *testing.T, id string, j *job) {
 			require.NoError(t, j.Process.Signal(syscall.SIGINT))
-		}, 130, ""},
+		}, []int{130}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id, environ := s.grant(t)
@@ -246,7 +246,7 @@ func TestSlurmEnds(t *testing.T) {
 			require.NoError(t, j.Start())
 			require.Eventually(t, func() bool { return ready.count() == 4 }, 20*time.Second, 5*time.Millisecond, "%s", &j.stderr)
 			c.disturb(t, id, j)
-			require.Equal(t, c.status, j.status(t), "%s", &j.stderr)
+			require.Contains(t, c.status, j.status(t), "%s", &j.stderr)
 			require.Contains(t, j.stderr.String(), c.said)
 			requireClean(t, s.Cluster.Cluster)
 			require.Eventually(t, func() bool {
