@@ -54,21 +54,6 @@ func TestLocalNeverLogsInEvenHere(t *testing.T) {
 	require.Equal(t, servers[0].Home+"\n", o.stdout)
 }
 
-func TestArgumentsAndEnvironmentArriveUnchanged(t *testing.T) {
-	args := []string{"1   2   3", "", "a\nb", `"q" $HOME * ; & | \`, "ünï", strings.Repeat("x", 100<<10), "\xff\x01"}
-	job, _ := hosts(t, []int{1}, "")
-	job.Apps[0].Args = append([]string{"/bin/sh", "-c", `for a; do printf "[%s]" "$a"; done; printf "<%s>" "$V"`, "sh"}, args...)
-	value := "l1\nl2 {\"a\": \"b\"} =x= " + strings.Repeat("y", 64<<10)
-	job.Env.Set = []string{"V=" + value}
-	want := ""
-	for _, a := range args {
-		want += "[" + a + "]"
-	}
-	o := run(t, job)
-	require.NoError(t, o.err, o.stderr)
-	require.Equal(t, want+"<"+value+">", o.stdout)
-}
-
 func TestStagedProgramFindsItsFilesBesideIt(t *testing.T) {
 	dir := t.TempDir()
 	program, data := filepath.Join(dir, "program"), filepath.Join(dir, "data.bin")

@@ -27,6 +27,7 @@ func (a *agent) startRanks() error {
 	if problem != nil {
 		return a.conn.Send(problem)
 	}
+	makeRoom(programs)
 	var failed atomic.Pointer[error]
 	a.children.each(len(programs), func(local int) bool {
 		rank := a.host().Ranks[local]
