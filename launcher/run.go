@@ -214,7 +214,7 @@ func (l *launch) share() *wire.Start {
 	key := make([]byte, 32)
 	rand.Read(key)
 	m := &wire.Start{
-		Job: l.id, Attempt: l.attempt, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
+		Job: l.id, Attempt: l.attempt, Restarts: l.job.Restarts, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
 		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Rlimits: rlimits(l.job.Rlimits),
 		Stdin: l.readers(), PTY: l.job.Streams.PTY, Screen: l.screen.size(), Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),

@@ -82,7 +82,10 @@ func (c *command) folderHints(e *launcher.StartError, index int) []string {
 	info, err := os.Stat(dir)
 	switch {
 	case e.Missing:
-		return []string{fmt.Sprintf("on %s: mkdir -p %s", e.Host, quoted(dir))}
+		return []string{
+			fmt.Sprintf("on %s: mkdir -p %s", e.Host, quoted(dir)),
+			"on all hosts: " + c.programs[index].withFlag("wdir-create"),
+		}
 	case err == nil && !info.IsDir():
 		return []string{"it is a file; the folder that it is in: " + c.programs[index].withFlag("wdir", filepath.Dir(dir))}
 	}

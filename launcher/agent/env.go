@@ -75,7 +75,7 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 	env := slices.Clone(m.Env)
 	// What is inherited gives way to what a flag says, but not what is set.
 	if m.Hosts[m.Node].Iface != "" {
-		env = unsetEnv(env, ifnameVar)
+		env = unsetEnv(unsetEnv(env, ifnameVar), glooVar)
 	}
 	if m.CommID != "" {
 		env = unsetEnv(env, commIDVar)
@@ -100,6 +100,7 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 	add("PYTHONUNBUFFERED", "1")
 	if iface := m.Hosts[m.Node].Iface; iface != "" {
 		add(ifnameVar, "="+iface)
+		add(glooVar, iface)
 	}
 	add(commIDVar, m.CommID)
 	if m.RASPort != 0 {
@@ -131,6 +132,9 @@ const (
 	// ifnameVar names the interfaces of NCCL's own connections. A name behind
 	// "=" is meant exactly: without it, bond0 means bond0.20 too.
 	ifnameVar = "NCCL_SOCKET_IFNAME"
+	// glooVar names the interface of Gloo, which is torch's on CPUs. Without it
+	// Gloo asks for the address of the host's own name, which may be loopback.
+	glooVar = "GLOO_SOCKET_IFNAME"
 	// commIDVar is the address at which rank 0 listens for the others, in place
 	// of an id that ranks are handed. NCCL serves one communicator by it.
 	commIDVar = "NCCL_COMM_ID"
@@ -183,6 +187,9 @@ func (a *agent) ownEnv(env []string, local int) []string {
 		if !slices.Contains(as, rankenv.PMI) { // which has them
 			own = append(own, "MPI_LOCALRANKID="+rank, "MPI_LOCALNRANKS="+size)
 		}
+	}
+	if slices.Contains(as, rankenv.Torch) {
+		own = append(own, "TORCHELASTIC_MAX_RESTARTS="+strconv.Itoa(a.start.Restarts))
 	}
 	if a.start.HNP != "" && slices.Contains(as, rankenv.JAX) {
 		own = append(own, "OMPI_MCA_orte_hnp_uri="+a.start.HNP)

@@ -89,6 +89,9 @@ func (a *agent) prepare(app wire.App, w rankenv.World, host map[string]string, l
 	}
 	if p.dir, err = a.workingFolder(app, host); err != nil {
 		p.path = p.dir
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
+			err = path.Err
+		}
 		return p, fmt.Errorf("working folder: %w", err)
 	}
 	p.env = composeEnv(a.start, app, host, p.dir)

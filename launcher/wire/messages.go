@@ -112,28 +112,29 @@ type Examined struct {
 // Start tells the agents of the job, the same to all of them, so that it is
 // encoded once. It is sent once.
 type Start struct {
-	Job     string
-	Attempt int    // how often the job was restarted before
-	Path    string // GORUN_JOB_PATH of the launcher, for a job inside a job
-	Key     []byte // the job key, 32 random bytes; a secret
-	Hosts   []Host
-	Apps    []App
-	Env     []string  // "NAME=value", the same for every rank
-	PathEnv string    // PATH of the launcher, which comes before the host's own
-	Unset   []string  // patterns of names that the host does not add to Env
-	Compat  []string  // the launchers whose variables ranks get, gorun first
-	Rlimits []Rlimit  // of every rank; those that are not named are the agent's
-	Stdin   []int     // the ranks that read what is forwarded of standard input
-	PTY     []int     // the ranks that get a terminal
-	Screen  Resize    // the size of these terminals
-	Merge   bool      // standard error goes where standard output goes
-	Master  string    // host:port
-	CommID  string    // NCCL_COMM_ID; "": none
-	Ports   PortRange // of all listeners of the job; zero: any
-	HNP     string    // OMPI_MCA_orte_hnp_uri, by which JAX knows Open MPI; "": none
-	Timeout int64     // silence in nanoseconds after which either side gives the other up; 0: never
-	Grace   int64     // nanoseconds between TERM and KILL if the launcher is lost
-	Window  int64     // of output that may be sent before the first Credit, by Output.Cost
+	Job      string
+	Attempt  int    // how often the job was restarted before
+	Restarts int    // how often it may be
+	Path     string // GORUN_JOB_PATH of the launcher, for a job inside a job
+	Key      []byte // the job key, 32 random bytes; a secret
+	Hosts    []Host
+	Apps     []App
+	Env      []string  // "NAME=value", the same for every rank
+	PathEnv  string    // PATH of the launcher, which comes before the host's own
+	Unset    []string  // patterns of names that the host does not add to Env
+	Compat   []string  // the launchers whose variables ranks get, gorun first
+	Rlimits  []Rlimit  // of every rank; those that are not named are the agent's
+	Stdin    []int     // the ranks that read what is forwarded of standard input
+	PTY      []int     // the ranks that get a terminal
+	Screen   Resize    // the size of these terminals
+	Merge    bool      // standard error goes where standard output goes
+	Master   string    // host:port
+	CommID   string    // NCCL_COMM_ID; "": none
+	Ports    PortRange // of all listeners of the job; zero: any
+	HNP      string    // OMPI_MCA_orte_hnp_uri, by which JAX knows Open MPI; "": none
+	Timeout  int64     // silence in nanoseconds after which either side gives the other up; 0: never
+	Grace    int64     // nanoseconds between TERM and KILL if the launcher is lost
+	Window   int64     // of output that may be sent before the first Credit, by Output.Cost
 }
 
 // Begin follows Start: which of the hosts the agent's is, and what of it each of
