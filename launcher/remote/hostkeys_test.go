@@ -145,3 +145,23 @@ func TestHostKeyAlgorithms(t *testing.T) {
 	require.Equal(t, ssh.KeyAlgoED25519, k.algorithms("new:22")[0])
 	require.Contains(t, k.algorithms("n1.lab:22")[0], "-cert-v01@openssh.com")
 }
+
+func TestHostCertificatesThatDoNotCount(t *testing.T) {
+	for name, known := range map[string]struct{ pattern, want string }{
+		"another authority": {"*", "host key SHA256:"},
+		"another domain":    {"*.example.com", "is unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			authority, other := newAuthority(t), newAuthority(t)
+			s := sshserver.Start(t, sshserver.Config{HostCA: authority})
+			if name == "another domain" {
+				other = authority
+			}
+			line := "@cert-authority " + known.pattern + " " + string(ssh.MarshalAuthorizedKey(other.PublicKey()))
+			require.NoError(t, os.WriteFile(s.KnownHosts, []byte(line), 0o600))
+			err := dial(t, s.Host, SSH{})
+			requireStep(t, err, StepLogin)
+			require.ErrorContains(t, err, known.want)
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -196,6 +197,15 @@ func certificate(path string) (*ssh.Certificate, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: expected a certificate, found a plain %s key", path, key.Type())
 	}
+	// Zero is the beginning of time, and all ones its end (OpenSSH's
+	// PROTOCOL.certkeys).
+	now := uint64(time.Now().Unix())
+	if cert.ValidBefore != ssh.CertTimeInfinity && now >= cert.ValidBefore {
+		return nil, fmt.Errorf("%s: the certificate has expired, on %s", path, time.Unix(int64(cert.ValidBefore), 0).Format(time.DateTime))
+	}
+	if now < cert.ValidAfter {
+		return nil, fmt.Errorf("%s: the certificate is valid only from %s on", path, time.Unix(int64(cert.ValidAfter), 0).Format(time.DateTime))
+	}
 	return cert, nil
 }
 
@@ -253,8 +263,10 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 			return
 		}
 		own := certs
-		if cert, err := certificate(file.path + "-cert.pub"); err == nil {
+		if cert, err := certificate(strings.TrimSuffix(file.path, ".pub") + "-cert.pub"); err == nil {
 			own = append(own[:len(own):len(own)], cert)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			trouble = append(trouble, err.Error())
 		}
 		for _, cert := range own {
 			if withCert, err := ssh.NewCertSigner(cert, signer); err == nil {

@@ -17,7 +17,8 @@ import (
 )
 
 // OpenSSH starts the machine's sshd on 127.0.0.1, as the current user, for
-// the time of the test. Of conf it heeds Addr, Shell, Home, Path and Env. The
+// the time of the test. Of conf it heeds Addr, Shell, Home, Path, Env and
+// UserCA. The
 // test is skipped, with the reason, where sshd is missing or cannot run.
 func OpenSSH(t testing.TB, conf Config) Host {
 	t.Helper()
@@ -76,6 +77,11 @@ PermitRootLogin prohibit-password
 PidFile none
 ForceCommand %s/login
 `, h.Addr, dir, h.Key, dir)
+	if conf.UserCA != nil {
+		authority := filepath.Join(dir, "user_ca.pub")
+		fatal(os.WriteFile(authority, ssh.MarshalAuthorizedKey(conf.UserCA), 0o600))
+		config = strings.Replace(config, "AuthorizedKeysFile "+h.Key+".pub", "AuthorizedKeysFile none\nTrustedUserCAKeys "+authority, 1)
+	}
 	fatal(os.WriteFile(filepath.Join(dir, "sshd_config"), []byte(config), 0o600))
 	fatal(h.writeClientFiles(dir, hostKeys[0]))
 

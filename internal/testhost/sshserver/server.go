@@ -34,8 +34,9 @@ type Config struct {
 	// another; nil: the shell. Its channel is closed when it returns.
 	Exec func(command string, channel ssh.Channel) (status int)
 
-	AnyKey bool       // let in whoever has any key
-	HostCA ssh.Signer // certifies the server's key; nil: it has no certificate
+	AnyKey bool          // let in whoever has any key
+	UserCA ssh.PublicKey // lets in whoever has a certificate of it, and nobody else; nil: keys count
+	HostCA ssh.Signer    // certifies the server's key; nil: it has no certificate
 
 	Password    string     // lets the user in too; "": none does
 	Questions   []Question // that let the user in by their answers; nil: none

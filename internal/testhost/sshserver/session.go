@@ -24,9 +24,12 @@ func (s *Server) serverConfig(clientKey ssh.PublicKey) *ssh.ServerConfig {
 				s.loggedIn()
 			}
 		},
-		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		PublicKeyCallback: func(client ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			f := s.current()
 			wait(f.LoginDelay)
+			if s.conf.UserCA != nil {
+				return s.certificate(client, key)
+			}
 			if f.RejectKeys || !s.conf.AnyKey && string(key.Marshal()) != string(clientKey.Marshal()) {
 				return nil, errors.New("key not authorized")
 			}
@@ -48,6 +51,14 @@ func (s *Server) serverConfig(clientKey ssh.PublicKey) *ssh.ServerConfig {
 		}
 	}
 	return conf
+}
+
+// certificate lets in whoever has a certificate of the authority.
+func (s *Server) certificate(client ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+	checker := ssh.CertChecker{IsUserAuthority: func(authority ssh.PublicKey) bool {
+		return string(authority.Marshal()) == string(s.conf.UserCA.Marshal())
+	}}
+	return checker.Authenticate(client, key)
 }
 
 // question asks the client the questions and compares its answers.
