@@ -3,9 +3,11 @@ package hostfiles
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// identity tells hosts apart. The name of an address is its shortest form.
+// identity tells hosts apart. The name of an address is its shortest form, and
+// case makes no difference, as in DNS (RFC 4343).
 type identity struct {
 	name, user string
 	port       int
@@ -19,7 +21,7 @@ func canonicalName(name string) string {
 	if addr, ok := address(name); ok {
 		return addr.String()
 	}
-	return name
+	return strings.ToLower(name)
 }
 
 // mentions is what the lines that name a host add up to.

@@ -57,7 +57,7 @@ func (e *evaluation) walk(file []directive, outer bool) {
 	for _, d := range file {
 		switch {
 		case d.keyword == "host":
-			active, unknown = outer && matchPatterns(d.args, cmp.Or(e.last, e.host)), ""
+			active, unknown = outer && matchPatterns(d.args, cmp.Or(e.last, e.host), false), ""
 		case d.keyword == "match":
 			active, unknown = false, ""
 			if outer {
@@ -118,13 +118,13 @@ func (e *evaluation) match(d directive) (holds bool, undecided string) {
 			patterns := strings.Split(argument, ",")
 			switch criterion {
 			case "host":
-				ok = matchPatterns(patterns, e.hostName())
+				ok = matchPatterns(patterns, e.hostName(), true)
 			case "originalhost":
-				ok = matchPatterns(patterns, e.host)
+				ok = matchPatterns(patterns, e.host, true)
 			case "user":
-				ok = matchPatterns(patterns, e.userName())
+				ok = matchPatterns(patterns, e.userName(), false)
 			case "localuser":
-				ok = matchPatterns(patterns, e.local.name)
+				ok = matchPatterns(patterns, e.local.name, false)
 			default:
 				undecided = cmp.Or(undecided, fmt.Sprintf("%s: Match %s", d.pos, criterion))
 				continue
@@ -199,12 +199,16 @@ func (e *evaluation) each(keyword string) []string {
 }
 
 // matchPatterns says whether name matches one of the patterns and none of the
-// negated ones, without regard to case.
-func matchPatterns(patterns []string, name string) bool {
+// negated ones. OpenSSH heeds case but where Match is about host names.
+func matchPatterns(patterns []string, name string, fold bool) bool {
 	matched := false
 	for _, p := range patterns {
 		negated := strings.HasPrefix(p, "!")
-		if !matchPattern(strings.ToLower(strings.TrimPrefix(p, "!")), strings.ToLower(name)) {
+		p = strings.TrimPrefix(p, "!")
+		if fold {
+			p, name = strings.ToLower(p), strings.ToLower(name)
+		}
+		if !matchPattern(p, name) {
 			continue
 		}
 		if negated {

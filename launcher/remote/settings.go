@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -134,6 +135,9 @@ func (d *Dialer) settleBy(ctx context.Context, e *evaluation, r request, behind 
 // setAddress fills in where to connect and how.
 func (s *settings) setAddress(e *evaluation, port int) error {
 	s.HostName = e.hostName()
+	if _, err := netip.ParseAddr(s.HostName); err != nil { // an address may have a zone, which heeds case
+		s.HostName = strings.ToLower(s.HostName)
+	}
 	s.Port = 22
 	switch {
 	case port != 0:
