@@ -44,8 +44,8 @@
 //
 // # Repeated hosts
 //
-// A host is known by its name, user and port together, so that two SSH servers
-// on one address are two hosts. A host that is written again adds its slots;
+// A host is known by its name, in whatever case, its user and its port together,
+// so that two SSH servers on one address are two hosts. A host that is written again adds its slots;
 // with nothing beside it, as in PBS's node files, each time adds one (a single
 // time leaves the slots undeclared, as ever). Its other attributes may be
 // spread over the lines, but must not contradict each other.

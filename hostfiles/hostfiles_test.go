@@ -86,6 +86,7 @@ func TestParse(t *testing.T) {
 		{"range of one with an address", "n[1] addr=10.0.0.1", "n1 addr=10.0.0.1\n"},
 		{"repeated in a range", "n[1-2,2]", "n1\nn2 slots=2\n"},
 		{"repeated host adds slots", "a:2\nb\na slots=3", "a slots=5\nb\n"},
+		{"repeated in another case", "Node1:2\nnode1:3", "Node1 slots=5\n"},
 		{"repeated without a number", "a\na\na:2", "a slots=4\n"},
 		{"repeated address in other words", "[::1]:1\n0:0::1", "[::1] slots=2\n"},
 		{"port and user make other hosts", "a\na port=22\nb@a", "a\na port=22\na user=b\n"},

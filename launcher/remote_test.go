@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,51 @@ func TestLocalNeverLogsInEvenHere(t *testing.T) {
 	o := run(t, job)
 	require.NoError(t, o.err)
 	require.Equal(t, servers[0].Home+"\n", o.stdout)
+}
+
+// Two servers at one address, such as two containers on one machine, are two
+// hosts: each has its port, user and key. One is behind a jump host.
+func TestTwoHostsAtOneAddress(t *testing.T) {
+	job, servers := hosts(t, []int{1}, `echo $HOME`)
+	bastion := servers[0]
+	var homes []string
+	job.Hosts = nil
+	config, err := os.ReadFile(job.SSH.Config)
+	require.NoError(t, err)
+	for i := range 2 {
+		s := sshserver.Start(t, sshserver.Config{Addr: netip.MustParseAddr("127.0.0.3")})
+		entry := s.Entry()
+		entry.Slots = 1
+		if i == 1 {
+			entry.Jump = fmt.Sprintf("%s@127.0.0.2:%d", bastion.User, bastion.Addr.Port())
+		}
+		job.Hosts = append(job.Hosts, entry)
+		homes = append(homes, s.Home)
+		config = fmt.Appendf(config, "Match originalhost 127.0.0.3\n  UserKnownHostsFile %s/known\n", t.TempDir())
+	}
+	config = fmt.Appendf(config, "Host 127.0.0.2\n  IdentityFile %s\n", bastion.Key)
+	require.NoError(t, os.WriteFile(job.SSH.Config, config, 0o600))
+	job.SSH.AcceptNewHostKeys = true
+	o := run(t, job)
+	require.NoError(t, o.err, o.stderr)
+	require.ElementsMatch(t, homes, lines(o.stdout))
+	require.Equal(t, 1, bastion.Logins())
+	require.Equal(t, 1, bastion.Forwards())
+}
+
+func TestAKeyThatCannotBeUsedIsAWarning(t *testing.T) {
+	job, _ := hosts(t, []int{1, 1}, `exit 0`)
+	job.SSH.Key = filepath.Join(t.TempDir(), "absent")
+	var warnings []string
+	job.Events = func(e Event) {
+		if e.Kind == Warning {
+			warnings = append(warnings, e.Message)
+		}
+	}
+	require.NoError(t, run(t, job).err)
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "the key "+job.SSH.Key+" is not used: ")
+	require.Contains(t, warnings[0], "no such file")
 }
 
 func TestStagedProgramFindsItsFilesBesideIt(t *testing.T) {

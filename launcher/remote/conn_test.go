@@ -198,6 +198,21 @@ func TestStartAgentFails(t *testing.T) {
 	}
 }
 
+// The PATH of a login that is not interactive may be empty.
+func TestEmptyPath(t *testing.T) {
+	for _, server := range servers {
+		t.Run(server.name, func(t *testing.T) {
+			h := server.start(t, sshserver.Config{Path: "/nonexistent"})
+			s, err := logIn(t, h).StartAgent(t.Context(), newProgram(t, "echo started"), Start{})
+			require.NoError(t, err)
+			defer s.Close()
+			out, err := io.ReadAll(s)
+			require.NoError(t, err)
+			require.Equal(t, "started\n", string(out))
+		})
+	}
+}
+
 // Where the home cannot keep the program, another folder does.
 func TestHomeThatCannotKeepTheProgram(t *testing.T) {
 	for _, server := range servers {

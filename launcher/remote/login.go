@@ -91,6 +91,9 @@ func (d *Dialer) login(ctx context.Context, s *settings) (*Conn, error) {
 				continue
 			}
 		}
+		if ctx.Err() == nil && failed.worth > 0 {
+			failed.err = fmt.Errorf("%w (tried again for %v)", failed.err, failed.worth)
+		}
 		if ctx.Err() != nil {
 			if last != nil {
 				failed = last // says more than that the time was over
@@ -189,12 +192,13 @@ func (d *Dialer) connect(ctx context.Context, s *settings, jump *jumpHost) (net.
 	case s.ProxyCommand != "":
 		return s.startProxyCommand()
 	}
-	return s.dialTCP(ctx)
+	return s.dialTCP(ctx, d.resolver)
 }
 
 // dialTCP connects directly.
-func (s *settings) dialTCP(ctx context.Context) (net.Conn, error) {
+func (s *settings) dialTCP(ctx context.Context, resolver *net.Resolver) (net.Conn, error) {
 	dialer := net.Dialer{
+		Resolver: resolver,
 		KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEach, Count: keepAliveCount,
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -58,13 +59,14 @@ type Question struct {
 // Dialer logs in to hosts. It reads configuration, known hosts and keys once
 // and keeps them for all its connections. Safe for concurrent use.
 type Dialer struct {
-	conf   SSH
-	log    *slog.Logger
-	local  localUser
-	files  [][]directive // the user's ssh_config, the system's
-	rsh    *rsh          // what logs in instead; nil: this package
-	logins chan struct{} // a token for each login in flight
-	turns  chan struct{} // the one token of programs that may ask the user
+	conf     SSH
+	log      *slog.Logger
+	local    localUser
+	files    [][]directive // the user's ssh_config, the system's
+	rsh      *rsh          // what logs in instead; nil: this package
+	resolver *net.Resolver // of host names; nil: Go's
+	logins   chan struct{} // a token for each login in flight
+	turns    chan struct{} // the one token of programs that may ask the user
 
 	mu     sync.Mutex
 	known  map[string]*hostKeys // by the names of the known_hosts files
