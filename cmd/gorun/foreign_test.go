@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -81,4 +82,35 @@ func TestFlagsOfOtherLaunchers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rowOf matches a table's row of what is typed and what it is here: flags of
+// ours, or words that begin with "no effect" or "refused".
+var rowOf = regexp.MustCompile("^\\| `(-[^`]*)` \\| (?:`(-[^`]*)`|(no effect|refused)[^|]*) \\|")
+
+// What the page for users of other launchers says of their flags is so, and its
+// examples are commands.
+func TestThePageForUsersOfOtherLaunchers(t *testing.T) {
+	text, err := os.ReadFile("../../docs/from-mpirun.md")
+	require.NoError(t, err)
+	rows, examples, within := 0, 0, false
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			within = !within
+		case within:
+			words := strings.Fields(line)
+			require.Equal(t, "gorun", words[0])
+			_, err := parse(words[1:])
+			require.NoError(t, err, line)
+			examples++
+		case strings.HasPrefix(line, "| `-"):
+			row := rowOf.FindStringSubmatch(line)
+			require.NotNil(t, row, line)
+			meaning{"from-mpirun.md: " + row[1], strings.Fields(row[1]), row[2] + row[3]}.check(t)
+			rows++
+		}
+	}
+	require.NotZero(t, rows)
+	require.NotZero(t, examples)
 }

@@ -10,7 +10,7 @@ func (g grammar) unknownFlag(l line, i int) error {
 	if name == "c" {
 		return refusal("-c is refused: it is the number of ranks to Open MPI, and of CPUs for each rank to srun",
 			"for the number of ranks: "+l.with(i, 1, "-np"),
-			"CPUs for each rank (--cpus-per-rank) are not built yet")
+			"for CPUs of each rank: "+l.with(i, 1, "--cpus-per-rank"))
 	}
 	var hints []string
 	near := g.nearest(name)
