@@ -22,7 +22,7 @@ func (p *prepared) run(ctx context.Context, result *Result) error {
 		}
 		result.Restarts++
 		l.event(Event{Kind: Restarting, Rank: -1, Message: fmt.Sprintf("%v; restart %d of %d", err, result.Restarts, p.job.Restarts)})
-		if err := p.pause(ctx, restartPause(result.Restarts)); err != nil {
+		if err := p.hold(ctx, restartDelay(result.Restarts)); err != nil {
 			return err
 		}
 	}
@@ -44,18 +44,18 @@ func (l *launch) mayRestart(err error) bool {
 	return false
 }
 
-// restartPause is how long the nth restart is held up: the first not at all,
+// restartDelay is how long the nth restart is held up: the first not at all,
 // since most failures do not come twice; then a second, doubled each time, for
 // what needs time to recover, until half a minute.
-func restartPause(n int) time.Duration {
+func restartDelay(n int) time.Duration {
 	if n < 2 {
 		return 0
 	}
 	return min(time.Second<<min(n-2, 5), 30*time.Second)
 }
 
-// pause blocks for d. Its error says what has ended the job meanwhile.
-func (p *prepared) pause(ctx context.Context, d time.Duration) error {
+// hold blocks for d. Its error says what has ended the job meanwhile.
+func (p *prepared) hold(ctx context.Context, d time.Duration) error {
 	ctx, cancel := p.untilDeadline(ctx)
 	defer cancel()
 	timer := time.NewTimer(d)

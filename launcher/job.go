@@ -28,6 +28,7 @@ type Job struct {
 
 	Spares    int  // this many last hosts are held back; each takes the place of one that cannot be reached, is not fit or was lost
 	Preflight bool // examine the hosts before ranks start: clocks, memory, GPUs, network
+	Strict    bool // refuse what is otherwise warned of before ranks start: strict.go lists it
 	Continue  bool // a rank or host that fails does not end the job, whose status is still that of the first failure
 	Restarts  int  // after the failure of a rank or host, start all ranks anew so often; then without standard input
 

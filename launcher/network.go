@@ -159,14 +159,15 @@ func (l *launch) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var notes []string
 	for to, seen := range sightings {
 		best, missed := elect(len(choices[to].addrs), seen)
 		for _, s := range missed {
-			l.event(Event{Kind: Warning, Host: l.hosts[to].name, Rank: -1, Message: missing(s, choices[to].addrs, best)})
+			notes = append(notes, l.hosts[to].name+": "+missing(s, choices[to].addrs, best))
 		}
 		choices[to].addrs = choices[to].addrs[best : best+1]
 	}
-	return nil
+	return l.warn(notes)
 }
 
 // probe has hosts try at which addresses they reach each other, and returns for

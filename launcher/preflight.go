@@ -106,15 +106,23 @@ func judgeClocks(hosts []*host) {
 }
 
 // judgeGPUs compares the numbers of GPUs: a host from whose bus one has fallen
-// has fewer than its peers. If there is no most common number, the largest is
-// right.
+// has fewer than its peers.
 func judgeGPUs(hosts []*host) {
-	count := func(h *host) int { return len(allowedGPUs(h.entry, h.hello.Topo.Accelerators)) }
+	usual := usualGPUs(hosts)
+	for _, h := range hosts {
+		if n := h.gpus(); h.unfit == nil && n != usual {
+			h.unfit = notFit(h, fmt.Errorf("expected %d GPUs, as its peers have, found %d", usual, n))
+		}
+	}
+}
+
+// usualGPUs is how many GPUs most hosts have. If two numbers are as common, it
+// is the larger one.
+func usualGPUs(hosts []*host) (usual int) {
 	times := map[int]int{}
-	usual := 0
 	for _, h := range hosts {
 		if h.unfit == nil {
-			times[count(h)]++
+			times[h.gpus()]++
 		}
 	}
 	for n := range times {
@@ -122,12 +130,11 @@ func judgeGPUs(hosts []*host) {
 			usual = n
 		}
 	}
-	for _, h := range hosts {
-		if n := count(h); h.unfit == nil && n != usual {
-			h.unfit = notFit(h, fmt.Errorf("expected %d GPUs, as its peers have, found %d", usual, n))
-		}
-	}
+	return usual
 }
+
+// gpus is how many GPUs of the host the job may use.
+func (h *host) gpus() int { return len(allowedGPUs(h.entry, h.hello.Topo.Accelerators)) }
 
 // judgeReach has the hosts look for each other. One that no other reaches is not
 // fit: its ranks would meet nobody.

@@ -77,7 +77,7 @@ func (l *launch) apps() []wire.App {
 		}
 		if app.Dir == "" {
 			a.Dir, _ = os.Getwd() // it may have been removed
-			a.DirHint = true
+			a.DirHint = !l.job.Strict
 		} else if dir, err := filepath.Abs(app.Dir); err == nil {
 			a.Dir = dir
 		}

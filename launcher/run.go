@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -96,7 +97,9 @@ func (l *launch) reach(ctx context.Context) (err error) {
 	ctx, cancel := l.untilDeadline(ctx)
 	defer cancel()
 	l.hosts = l.lineUp()
-	l.warn(l.warnings) // before a host that they are about fails
+	if err := l.warn(l.warnings); err != nil { // before a host that they are about fails
+		return err
+	}
 	if err := l.unlessSignalled(ctx, l.reachHosts); err != nil {
 		return err
 	}
@@ -126,7 +129,6 @@ func (l *launch) reach(ctx context.Context) (err error) {
 		l.closeHosts()
 		return err
 	}
-	l.warn(l.plan.Notes)
 	return nil
 }
 
@@ -142,17 +144,11 @@ func (l *launch) place() (err error) {
 	if l.plan, err = placement.Place(l.size(), seats, l.policy); err != nil {
 		return &PlanError{[]error{err}}
 	}
-	return nil
-}
-
-// warn passes on what is odd about the job, not anew in every attempt.
-func (l *launch) warn(notes []string) {
-	if l.attempt > 0 {
-		return
+	notes := slices.Clone(l.plan.Notes)
+	if l.policy.GPUsPerRank != placement.NoGPUs {
+		notes = append(notes, shortOfGPUs(l.hosts)...)
 	}
-	for _, text := range notes {
-		l.event(Event{Kind: Warning, Rank: -1, Message: text})
-	}
+	return l.warn(notes)
 }
 
 // unlessSignalled calls f, whose context a signal ends that ends jobs.
@@ -215,7 +211,7 @@ func (l *launch) share() *wire.Start {
 	rand.Read(key)
 	m := &wire.Start{
 		Job: l.id, Attempt: l.attempt, Restarts: l.job.Restarts, Path: os.Getenv("GORUN_JOB_PATH"), Key: key,
-		Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Rlimits: rlimits(l.job.Rlimits),
+		Strict: l.job.Strict, Apps: l.apps(), Env: l.env, Unset: l.job.Env.Unset, Rlimits: rlimits(l.job.Rlimits),
 		Stdin: l.readers(), PTY: l.job.Streams.PTY, Screen: l.screen.size(), Merge: l.job.Streams.Merge,
 		Timeout: int64(l.job.Limits.node()), Grace: int64(l.job.Limits.grace()),
 		Window: hostWindow(len(l.hosts)),

@@ -186,6 +186,8 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "D", limit(&job.Limits.Init, "2m")}},
 		{Name: "on-failure", Usage: "end the job when a rank fails, or let the others go on",
 			Value: &value{c, "stop|continue", c.onFailure}},
+		{Name: "strict", Usage: "refuse what is otherwise warned of before ranks start",
+			Value: c.toggle(func() { job.Strict = true })},
 		{Name: "print-all-exitcodes", Usage: "list how every rank ended, not only where several failed",
 			Value: c.toggle(func() { c.allEnds = true })},
 		{Name: "node-timeout", Usage: "silence after which a host counts as lost (15; 0: never)",

@@ -5,7 +5,6 @@ package main
 // they are built.
 var reserved = []string{
 	"stack-traces",
-	"strict",
 }
 
 // flagNotBuilt refuses a reserved flag and offers the line without it.

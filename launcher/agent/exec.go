@@ -38,9 +38,9 @@ var resources = map[string]int{
 }
 
 // grantLimits returns the limits of ranks, each as near to what is asked for as
-// this host allows. The user hears of those that fall short.
-func (a *agent) grantLimits() []limit {
-	var granted []limit
+// this host allows. The user hears of those that fall short, or the job is
+// refused.
+func (a *agent) grantLimits() (granted []limit, problem *wire.NotStarted) {
 	for _, asked := range a.start.Rlimits {
 		resource, known := resources[asked.Name]
 		if !known {
@@ -51,13 +51,19 @@ func (a *agent) grantLimits() []limit {
 			n = unix.RLIM_INFINITY
 		}
 		if most := raisable(resource, n); most < n {
-			a.conn.Send(&wire.Notice{Text: fmt.Sprintf("ranks get %s %d, the most that is allowed there, instead of %s",
-				asked.Name, most, limitText(n))})
+			short := fmt.Sprintf("%d, the most that is allowed there, instead of %s", most, limitText(n))
+			if a.start.Strict {
+				return nil, &wire.NotStarted{
+					Rank: a.host().Ranks[0], Path: asked.Name, Exhausted: true,
+					Error: fmt.Sprintf("would get %s %s (--strict)", asked.Name, short),
+				}
+			}
+			a.conn.Send(&wire.Notice{Text: fmt.Sprintf("ranks get %s %s", asked.Name, short)})
 			n = most
 		}
 		granted = append(granted, limit{resource, n})
 	}
-	return granted
+	return granted, nil
 }
 
 func limitText(n uint64) string {

@@ -37,7 +37,10 @@ func (a *agent) world(local int) rankenv.World {
 // differs.
 func (a *agent) preparePrograms() ([]*program, *wire.NotStarted) {
 	host := hostEnv(os.Environ(), a.start)
-	limits := a.grantLimits()
+	limits, problem := a.grantLimits()
+	if problem != nil {
+		return nil, problem
+	}
 	type kind struct {
 		app, rank int // rank -1: any
 		wrapped   bool

@@ -123,6 +123,7 @@ type Start struct {
 	PathEnv  string    // PATH of the launcher, which comes before the host's own
 	Unset    []string  // patterns of names that the host does not add to Env
 	Compat   []string  // the launchers whose variables ranks get, gorun first
+	Strict   bool      // limits that the host cannot give are a reason not to start
 	Rlimits  []Rlimit  // of every rank; those that are not named are the agent's
 	Stdin    []int     // the ranks that read what is forwarded of standard input
 	PTY      []int     // the ranks that get a terminal
