@@ -132,7 +132,7 @@ func (c *command) readPrograms() error {
 	if err != nil {
 		return err
 	}
-	common, job := c.job.Apps[0], c.programs[0].settings
+	common, job, hosts := c.job.Apps[0], c.programs[0].settings, c.hostList
 	c.job.Apps, c.programs = nil, nil
 	for _, l := range lines {
 		c.addProgram(l)
@@ -144,8 +144,13 @@ func (c *command) readPrograms() error {
 		if usage, ok := errors.AsType[*usageError](err); ok {
 			return refusal(l.place+": "+usage.msg, usage.hints...)
 		}
+		c.takeHosts()
 	}
-	return nil
+	if len(lines) == 1 {
+		c.shareHosts()
+	}
+	c.hostList = append(hosts, c.hostList...)
+	return c.checkOwnHosts()
 }
 
 // readProgram applies one line of the file. Its error is a *usageError.

@@ -106,7 +106,9 @@ func parse(argv []string) (*command, error) {
 		if err := c.apply(settings, p.program); err != nil {
 			return nil, err
 		}
+		c.takeHosts()
 	}
+	c.shareHosts()
 	if c.help || c.version {
 		return c, nil
 	}
@@ -141,9 +143,10 @@ func (c *command) applyBy(app *cli.App, settings []setting, words []string) erro
 
 // check refuses what no flag alone is wrong about.
 func (c *command) check() error {
-	switch err := c.checkPrograms(); {
-	case err != nil:
+	if err := cmp.Or(c.checkPrograms(), c.checkOwnHosts()); err != nil {
 		return err
+	}
+	switch {
 	case c.json && !c.displayMap && !c.dryRun:
 		return refusal("--json: expected --display-map or --dry-run beside it, whose form it is",
 			commandLine(withFlag(c.argv, "display-map")))

@@ -21,6 +21,9 @@ import (
 // for the hosts outside of any job. A job that strayed to them would run on
 // hosts that are not its own.
 func (c *command) hosts() ([]hostfiles.Host, error) {
+	if c.programs[0].hosts != nil {
+		return c.ownHosts()
+	}
 	if len(c.hostList) > 0 {
 		hosts, err := hostfiles.ParseList(strings.Join(c.hostList, ","))
 		return hosts, refusedHosts("-H: ", err)

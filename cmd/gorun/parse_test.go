@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +184,9 @@ func TestParseRefuses(t *testing.T) {
 		{"no program behind a colon", "-np 2 ./a :", `expected a program behind ":"`, "gorun -np 2 ./a : ./train"},
 		{"a colon for the program", "sh -c :", `expected a program behind ":"`, "gorun -- sh -c :"},
 		{"a colon for a program with flags", "-np 2 -l sh : x", "the number of ranks", "gorun -np 2 -l -- sh : x"},
+		{"hosts of one program only", "-np 1 ./a : -H b -np 1 ./b", "-H: expected it for each program or for none but the first, found none for ./a", "gorun -H a:1 -np 1 ./a : -H b -np 1 ./b"},
+		{"hosts of programs and a file", "-hostfile h -np 1 ./a : -H b -np 1 ./b", "-H: expected it for the job or for each program, found both", "-H a:1,b:7"},
+		{"hosts of programs and a mapping", "--map-by node -H a -np 1 ./a : -H b -np 1 ./b", "expected no --map-by beside it", "-H a:1,b:7"},
 		{"no number of ranks", "-np 2 ./a : -x A=1 ./b", "expected the number of ranks of each of several programs, found none for ./b", "gorun -np 2 ./a : -np 1 -x A=1 ./b"},
 		{"no number of ranks of the first", "./a : -np 2 ./b", "found none for ./a", "gorun -np 1 ./a : -np 2 ./b"},
 		{"a flag for the whole job", "-np 2 ./a : -np 1 --timeout 5 ./b", "--timeout is for the whole job", "gorun --timeout 5 -np 2 ./a : -np 1 ./b"},
@@ -215,6 +219,24 @@ func TestParseSeveralPrograms(t *testing.T) {
 		{Args: words("c : -d"), Ranks: 1},
 	}, c.job.Apps)
 	require.Empty(t, c.job.Env.Set)
+}
+
+func TestHostsOfEachProgram(t *testing.T) {
+	c, err := parse(words("-H a:2,b -np 3 ./a : -H b,u@c:9 -host a -np 3 ./b"))
+	require.NoError(t, err)
+	hosts, err := c.hosts()
+	require.NoError(t, err)
+	require.Equal(t, "seq", c.job.Placement.MapBy)
+	var got []string
+	for _, h := range hosts {
+		got = append(got, fmt.Sprintf("%s@%s %d %v", h.User, h.Name, h.Slots, h.Turns))
+	}
+	require.Equal(t, []string{"@a 2 [0 1]", "@b 2 [2 3]", "u@c 2 [4 5]"}, got)
+
+	c, err = parse(words("-H a -np 1 ./a : -H b,c -np 3 ./b"))
+	require.NoError(t, err)
+	_, err = c.hosts()
+	require.EqualError(t, err, "-H: expected slots for the 3 ranks of ./b, found b 1 + c 1")
 }
 
 // Every name must lead to its own entry, whether it is ours, foreign or

@@ -8,16 +8,17 @@ import (
 
 // A program is one of a job's, as it was typed.
 type program struct {
-	line line
-	part        // of the line
-	dir  string // of -wdir
+	line  line
+	part           // of the line
+	dir   string   // of -wdir
+	hosts []string // every -H, if each program has its own; else nil
 }
 
 // ofOneProgram are the flags, by their first names, that each of several
 // programs has for itself. All others are the whole job's. The division is
 // that of other launchers: Open MPI's -x and Hydra's -env are the program's
 // before which they stand, Hydra's -genv is everyone's.
-var ofOneProgram = []string{"np", "x", "env", "mca", "pmixmca", "wdir", "wdir-create", "umask"}
+var ofOneProgram = []string{"np", "H", "x", "env", "mca", "pmixmca", "wdir", "wdir-create", "umask"}
 
 // own returns the flags that are the program's own. It refuses those of the
 // whole job, unless they repeat what was said for the job.

@@ -65,7 +65,8 @@ func (c *command) probe(app int, words ...string) string {
 	p := c.programs[app]
 	ofLine := p.line.place != ""
 	for _, s := range partsOf(c.argv)[0].settings {
-		if app == 0 || ofLine || !slices.Contains(ofOneProgram, s.form.names[0]) {
+		name := s.form.names[0]
+		if app == 0 || ofLine || !slices.Contains(ofOneProgram, name) || name == "H" && p.hosts == nil {
 			take(line{words: c.argv}, s)
 		}
 	}
