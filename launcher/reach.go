@@ -27,7 +27,8 @@ type reacher struct {
 	path    string // of the agent's program on this host
 	files   []stagedFile
 
-	programs []string // names of the programs among files, one an App; nil: none is staged
+	programs []string    // names of the programs among files, one an App; nil: none is staged
+	tell     func(Event) // of reachAll; nil: it was not called yet
 	log      *slog.Logger
 }
 
@@ -63,6 +64,7 @@ func newReacher(m *means, id string, hosts []hostfiles.Host) (*reacher, error) {
 				Config: job.SSH.Config, Agent: job.SSH.Agent, Rsh: job.SSH.Rsh,
 				AcceptNewHostKeys: job.SSH.AcceptNewHostKeys,
 				Prompt:            job.SSH.Prompt,
+				Warn:              r.warn,
 				Log:               r.log,
 			})
 			if err != nil {
@@ -71,6 +73,13 @@ func newReacher(m *means, id string, hosts []hostfiles.Host) (*reacher, error) {
 		}
 	}
 	return r, nil
+}
+
+// warn tells of a warning while hosts are being reached.
+func (r *reacher) warn(text string) {
+	if r.tell != nil {
+		r.tell(Event{Kind: Warning, Rank: -1, Message: text})
+	}
 }
 
 func (r *reacher) close() {
@@ -93,6 +102,7 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 		defer mu.Unlock()
 		event(e)
 	}
+	r.tell = tell
 	failed, pending := 0, map[*host]bool{}
 	for _, h := range hosts {
 		pending[h] = true
@@ -130,11 +140,6 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 	})
 	defer slow.Stop()
 	wg.Wait()
-	if r.dialer != nil {
-		for _, text := range r.dialer.Warnings() {
-			event(Event{Kind: Warning, Rank: -1, Message: text})
-		}
-	}
 	switch {
 	case failed > spares:
 		var all []error

@@ -19,7 +19,7 @@ func newTestDialer(t testing.TB, config string, conf SSH) (*Dialer, string) {
 	t.Helper()
 	u := localUser{name: "ann", home: t.TempDir(), uid: "1000", host: "desk.example.com"}
 	conf.Log = slog.New(slog.DiscardHandler)
-	d := &Dialer{conf: conf, log: conf.Log, local: u, logins: make(chan struct{}, 1)}
+	d := &Dialer{conf: conf, log: conf.Log, local: u, logins: make(chan struct{}, 1), warned: map[string]bool{}}
 	require.NoError(t, os.MkdirAll(u.home+"/.ssh", 0o700))
 	file := u.home + "/.ssh/config"
 	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))

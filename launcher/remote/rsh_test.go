@@ -297,7 +297,8 @@ func TestWhatOnlySSHCanDo(t *testing.T) {
 		words := fakeSSH(t)
 		s := sshserver.Start(t, sshserver.Config{})
 		configure(t, s.Host, "PKCS11Provider /usr/lib/token.so")
-		d := dialerFor(t, s.Host, SSH{})
+		var warnings []string
+		d := dialerFor(t, s.Host, SSH{Warn: func(text string) { warnings = append(warnings, text) }})
 		for range 2 {
 			c, err := d.Dial(t.Context(), s.Entry())
 			require.NoError(t, err)
@@ -306,11 +307,9 @@ func TestWhatOnlySSHCanDo(t *testing.T) {
 			require.NoError(t, stream.Close())
 		}
 		require.Contains(t, words(), "-F "+s.Config)
-		warnings := d.Warnings()
 		require.Len(t, warnings, 1)
 		require.Contains(t, warnings[0], "ssh_config:1: pkcs11provider /usr/lib/token.so: ")
 		require.Contains(t, warnings[0], "/ssh logs in instead of gorun itself")
-		require.Empty(t, d.Warnings())
 		require.Zero(t, s.Connections())
 	})
 	t.Run("a security key that the server wants", func(t *testing.T) {
@@ -318,14 +317,15 @@ func TestWhatOnlySSHCanDo(t *testing.T) {
 		s := sshserver.Start(t, sshserver.Config{AnyKey: true})
 		require.NoError(t, os.Remove(s.Key))
 		key := securityKeyFile(t)
-		d := dialerFor(t, s.Host, SSH{Key: key})
+		warning := ""
+		d := dialerFor(t, s.Host, SSH{Key: key, Warn: func(text string) { warning += text }})
 		c, err := d.Dial(t.Context(), s.Entry())
 		require.NoError(t, err)
+		require.Contains(t, warning, key+": the key is in a security key, which needs a touch: ", "before ssh waits for it")
 		stream, err := c.StartAgent(t.Context(), newFakeAgent(t), Start{})
 		require.NoError(t, err)
 		require.NoError(t, stream.Close())
 		require.Contains(t, words(), "-i "+key)
-		require.Contains(t, strings.Join(d.Warnings(), "\n"), key+": the key is in a security key, which needs a touch: ")
 	})
 	t.Run("a security key that is not needed", func(t *testing.T) {
 		words := fakeSSH(t)
@@ -379,7 +379,6 @@ func TestOtherMethodsOfSSH(t *testing.T) {
 			s, err := d.resolve(t.Context(), hostfiles.Host{Name: "w1"})
 			require.NoError(t, err)
 			refused := &AuthError{Methods: tt.methods, gssapi: s.GSSAPI, hostBased: s.HostBased}
-			d.logins = make(chan struct{}, 1)
 			c, err := d.retryWithSystem(t.Context(), hostfiles.Host{Name: "w1"}, refused, refused)
 			if tt.want == "" {
 				require.ErrorIs(t, err, error(refused))

@@ -46,6 +46,12 @@ type SSH struct {
 	// servers are not answered.
 	Prompt func(ctx context.Context, q Question) ([]byte, error)
 
+	// Warn tells the user what was asked for by a field of SSH or a host's entry
+	// and could not be done, though hosts may let the user in all the same, or
+	// that another program logs in, which may be waiting for a touch. Each text
+	// comes once; it may be called for several hosts at once. nil: nobody is told.
+	Warn func(text string)
+
 	Log *slog.Logger // what servers and shells say, what is tried again; nil: silent
 }
 
@@ -73,8 +79,7 @@ type Dialer struct {
 	keys   map[string]*identity // by path
 	agents map[string]*signingAgent
 	jumps  map[string]*jumpHost // by way
-	warned []string             // in order, each once
-	told   int                  // of warned, returned by Warnings
+	warned map[string]bool      // texts of warnings
 
 	jumping sync.WaitGroup // logins on jump hosts
 }
@@ -96,6 +101,7 @@ func NewDialer(conf SSH) (*Dialer, error) {
 		keys:   map[string]*identity{},
 		agents: map[string]*signingAgent{},
 		jumps:  map[string]*jumpHost{},
+		warned: map[string]bool{},
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -121,24 +127,15 @@ func NewDialer(conf SSH) (*Dialer, error) {
 	return d, err
 }
 
-// warn notes what the user should know though it may not have hindered a login.
+// warn tells the user, once.
 func (d *Dialer) warn(text string) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !slices.Contains(d.warned, text) {
-		d.warned = append(d.warned, text)
+	known := d.warned[text]
+	d.warned[text] = true
+	d.mu.Unlock()
+	if !known && d.conf.Warn != nil {
+		d.conf.Warn(text)
 	}
-}
-
-// Warnings returns what is new since it was called last: what was asked for by
-// the fields of SSH or a host's entry and could not be done, though hosts may
-// have let the user in all the same.
-func (d *Dialer) Warnings() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	fresh := d.warned[d.told:]
-	d.told = len(d.warned)
-	return fresh
 }
 
 // Close ends the connections to signing agents, and those to jump hosts that
@@ -173,7 +170,7 @@ func (d *Dialer) Close() error {
 // shell and ends with the connection.
 //
 // What only OpenSSH can do, such as to sign with a security key, makes its ssh
-// log in: Warnings says why. That happens when StartAgent is called.
+// log in: SSH.Warn is told why. That happens when StartAgent is called.
 func (d *Dialer) Dial(ctx context.Context, h hostfiles.Host) (*Conn, error) {
 	if d.rsh != nil {
 		return d.dialRsh(h, d.rsh)
