@@ -3,7 +3,6 @@ package launcher
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/hostfiles/allocation"
@@ -17,11 +16,10 @@ type means struct {
 }
 
 // isLocal says whether the agent of an entry is started as a child of ours. In
-// a job step, unlike in a batch script, we have but the step's share of the
-// node, and srun gives the agent what the job has.
+// a job step we have but the step's share of the node, and srun gives the agent
+// what the job has.
 func (m *means) isLocal(h hostfiles.Host) bool {
-	inStep := os.Getenv("SLURM_STEP_ID") != ""
-	return m.job.Local != "never" && remote.IsLocal(h) && !(inStep && m.bySlurm(h))
+	return m.job.Local != "never" && remote.IsLocal(h) && !(m.bySlurm(h) && m.batch.allocation.InStep)
 }
 
 // bySlurm says whether the agent of an entry that is not local is started by

@@ -17,7 +17,7 @@
 //
 // Under Slurm the slots are, by what the job was asked to be:
 //
-//   - where it has a number of tasks (SLURM_NTASKS), the tasks of each host;
+//   - where it has a number of tasks, the tasks of each host;
 //   - else, where it has GPUs, the GPUs of each host, which are left undeclared
 //     if only their sum is known;
 //   - else the processors of each host, over those of a task.
@@ -56,6 +56,11 @@ type Allocation struct {
 	Scheduler Scheduler
 	Job       string           // its id; "": the scheduler has not said
 	Hosts     []hostfiles.Host // at least one, each once, in the scheduler's order; Slots 0: undeclared
+
+	// InStep says that this process is in a step of the job, which Slurm's srun
+	// started with its own share of the job's resources on this host, and not in
+	// the batch script or interactive shell, which has all of them.
+	InStep bool
 }
 
 // String returns, for example, "Slurm's job 1234".

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gorun/gorun/hostfiles"
@@ -46,6 +48,33 @@ func short(hosts []hostfiles.Host) string {
 	return strings.Join(all, " ")
 }
 
+// Samples are what jobs find, with the allocation that it means.
+func TestSamples(t *testing.T) {
+	samples, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, samples)
+	for _, sample := range samples {
+		t.Run(filepath.Base(sample), func(t *testing.T) {
+			archive, err := txtar.ParseFile(sample)
+			require.NoError(t, err)
+			files := map[string]string{}
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			a, err := read(files, strings.Split(files["environ"], "\n")...)
+			require.NoError(t, err)
+			got := a.String() + "\n"
+			if a.InStep {
+				got += "in a step\n"
+			}
+			for _, h := range a.Hosts {
+				got += h.String() + "\n"
+			}
+			require.Equal(t, files["allocation"], got)
+		})
+	}
+}
+
 func TestSlurm(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -57,7 +86,8 @@ func TestSlurm(t *testing.T) {
 		{"ranges in ranges, padded", []string{"SLURM_JOB_NODELIST=rack[1-2]gpu[09-10],login", "SLURM_JOB_CPUS_PER_NODE=2(x4),1"},
 			"rack1gpu09:2 rack1gpu10:2 rack2gpu09:2 rack2gpu10:2 login:1"},
 		{"tasks of each node", []string{"SLURM_JOB_NODELIST=n[1-2]", "SLURM_NTASKS_PER_NODE=4"}, "n1:4 n2:4"},
-		{"in a step of one node", []string{"SLURM_JOB_NODELIST=n[1-2]", "SLURM_NTASKS=1", "SLURM_TASKS_PER_NODE=1", "SLURM_NTASKS_PER_NODE=4"}, "n1:4 n2:4"},
+		{"in a step of one node", []string{"SLURM_JOB_NODELIST=n[1-2]", "SLURM_STEP_ID=0", "SLURM_NTASKS=1", "SLURM_TASKS_PER_NODE=1", "SLURM_NTASKS_PER_NODE=4"}, "n1:4 n2:4"},
+		{"in a shell that is a step", []string{"SLURM_JOB_NODELIST=n1", "SLURM_STEP_ID=0", "SLURM_NTASKS=1", "SLURM_TASKS_PER_NODE=1", "SLURM_GPUS_PER_NODE=8"}, "n1:8"},
 		{"GPUs of each node", []string{"SLURM_JOB_NODELIST=n[1-2]", "SLURM_GPUS_PER_NODE=h100:8", "SLURM_JOB_CPUS_PER_NODE=128(x2)"}, "n1:8 n2:8"},
 		{"GPUs of several types", []string{"SLURM_JOB_NODELIST=n1", "SLURM_GPUS_PER_NODE=a100:4,h100:2"}, "n1:6"},
 		{"GPUs asked for by --gres", []string{"SLURM_JOB_NODELIST=n[1-2]", "SLURM_GPUS_ON_NODE=4", "SLURM_JOB_CPUS_PER_NODE=128(x2)"}, "n1:4 n2:4"},
@@ -94,6 +124,8 @@ func TestSlurmRefuses(t *testing.T) {
 			`SLURM_NODELIST:1:1: expected names of nodes, each once, found "lee@n1:2"`},
 		{"tasks that are no number", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_NTASKS=4", "SLURM_TASKS_PER_NODE=2,x"},
 			`SLURM_TASKS_PER_NODE:1:3: expected a number of slots from 1 to 1048576, found "x"`},
+		{"tasks of other nodes", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_NTASKS=4", "SLURM_TASKS_PER_NODE=4"},
+			`SLURM_TASKS_PER_NODE: expected the tasks of 2 nodes, found those of 1 in "4"`},
 		{"a repetition left open", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_JOB_CPUS_PER_NODE=8(x2"},
 			`SLURM_JOB_CPUS_PER_NODE:1:2: expected "(xN)" for at most 65536 nodes, found "(x2"`},
 		{"endless repetition", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_JOB_CPUS_PER_NODE=8(x99999999)"},

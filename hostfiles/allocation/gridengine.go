@@ -19,7 +19,7 @@ func readGridEngine(s source) (*Allocation, error) {
 	if err != nil {
 		return nil, &VariableError{Scheduler: GridEngine, Name: name, Err: err}
 	}
-	return &Allocation{GridEngine, job, hosts}, nil
+	return &Allocation{Scheduler: GridEngine, Job: job, Hosts: hosts}, nil
 }
 
 // parsePEHostfile reads lines of: host slots queue processors (sge_pe(5)). A

@@ -28,7 +28,7 @@ func readLSF(s source) (*Allocation, error) {
 	if err != nil {
 		return nil, &VariableError{Scheduler: LSF, Name: name, Err: err}
 	}
-	return &Allocation{LSF, job, hosts}, nil
+	return &Allocation{Scheduler: LSF, Job: job, Hosts: hosts}, nil
 }
 
 // parsePairs reads hosts that are each followed by their slots: "a 4 b 2".

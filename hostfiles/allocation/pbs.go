@@ -32,7 +32,7 @@ func readPBS(s source) (*Allocation, error) {
 			hosts[i].Slots = slots
 		}
 	}
-	return &Allocation{PBS, job, hosts}, nil
+	return &Allocation{Scheduler: PBS, Job: job, Hosts: hosts}, nil
 }
 
 // onceEach reports whether no host was named twice. Torque can be configured

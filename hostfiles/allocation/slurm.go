@@ -40,7 +40,7 @@ func readSlurm(s source) (*Allocation, error) {
 	for i := range hosts {
 		hosts[i].Slots = slots[i]
 	}
-	return &Allocation{Slurm, job, hosts}, nil
+	return &Allocation{Scheduler: Slurm, Job: job, Hosts: hosts, InStep: inStep(s)}, nil
 }
 
 // parseNodeList reads a list of nodes as Slurm writes it: names between
@@ -65,21 +65,32 @@ func parseNodeList(name, list string) ([]hostfiles.Host, error) {
 	return hosts, nil
 }
 
+// interactiveStep is the number of the step in which salloc may run the user's
+// shell. It has the job's resources and variables (slurm.h:
+// SLURM_INTERACTIVE_STEP).
+const interactiveStep = "4294967290"
+
+func inStep(s source) bool {
+	step := s.getenv("SLURM_STEP_ID")
+	return step != "" && step != interactiveStep
+}
+
 // slurmSlots returns the slots of n nodes by the rules of the package comment,
 // or what is wrong with the variable called name.
 func slurmSlots(s source, n int) (slots []int, name string, err error) {
-	tasks, _ := s.variable("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE")
-	if tasks != "" {
-		// In a step these may be the step's, of fewer nodes.
+	// In a step the tasks are its own and there always: they do not tell what the
+	// job was asked to be.
+	if tasks, _ := s.variable("SLURM_NTASKS", "SLURM_NPROCS"); tasks != "" && !inStep(s) {
 		if perNode, name := s.variable("SLURM_TASKS_PER_NODE"); perNode != "" {
-			if slots, err = parseCounts(name, perNode); err != nil || len(slots) == n {
-				return slots, name, err
+			if slots, err = parseCounts(name, perNode); err == nil && len(slots) != n {
+				err = fmt.Errorf("expected the tasks of %d nodes, found those of %d in %q", n, len(slots), perNode)
 			}
+			return slots, name, err
 		}
-		if perNode, name := s.variable("SLURM_NTASKS_PER_NODE"); perNode != "" {
-			each, err := parseSlots(perNode, hostfiles.Pos{File: name, Line: 1, Column: 1})
-			return slices.Repeat([]int{each}, n), name, err
-		}
+	}
+	if perNode, name := s.variable("SLURM_NTASKS_PER_NODE"); perNode != "" {
+		each, err := parseSlots(perNode, hostfiles.Pos{File: name, Line: 1, Column: 1})
+		return slices.Repeat([]int{each}, n), name, err
 	}
 	if slots, name, err := slurmGPUs(s, n); slots != nil || err != nil {
 		return slots, name, err

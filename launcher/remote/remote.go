@@ -6,7 +6,7 @@
 // [Dialer.Dial] gives a [Conn], and [Conn.StartAgent] puts the running program
 // on that host, if it is not there yet, and starts it. [StartLocal] starts it
 // on this host as a child on two pipes; [IsLocal] says which hosts these are.
-// Either way the result is a [Stream].
+// [Slurm] starts it in a step of a Slurm job. Every way the result is a [Stream].
 //
 // # Model
 //
@@ -27,7 +27,8 @@
 //
 // Closing a stream ends the command's input and kills nothing: sshd leaves
 // processes alone when their session ends. Who starts agents must make them
-// end by themselves when their input does.
+// end by themselves when their input does. Only a step of Slurm's is killed if it
+// does not.
 //
 // # Security
 //
