@@ -35,9 +35,9 @@ func at(reached, interfaces string) candidate {
 }
 
 // on has the host use a network.
-func (c candidate) on(network string) candidate {
-	c.network = network
-	return c
+func (h candidate) on(network string) candidate {
+	h.network = network
+	return h
 }
 
 func TestChooseAddresses(t *testing.T) {
