@@ -4,13 +4,17 @@
 //
 // # Flow
 //
-// One job is one pass through the package, a type an arrow:
+// A job is checked once and then attempted, with new agents each time, until an
+// attempt succeeds or none is left; a type an arrow:
 //
-//	Job ── prepare ──▶ launch ── reach ──▶ hosts ── place ──▶ placement.Plan
-//	    ── start ──▶ wire.Start (one a host) ── supervise ──▶ Event … ──▶ Result
+//	Job ── prepare ──▶ prepared ─┬▶ launch ── reach ──▶ hosts ── place ──▶ placement.Plan
+//	                             │     ── start ──▶ wire.Start ── supervise ──▶ Event … ─┐
+//	                             └──── the next attempt, on hosts that are left ◀────────┴▶ Result
 //
 // What can be refused without a host is refused by prepare, before any login;
-// what depends on facts of the hosts is refused by place, before any rank.
+// what depends on facts of the hosts is refused by place, before any rank. Which
+// hosts an attempt may use is the roster's to say: it holds spares back and
+// remembers who was lost.
 //
 // # Goroutines
 //
@@ -29,7 +33,8 @@
 // The first failure decides. Ranks' exits are ordered by their agents' clocks,
 // related to ours by half a round trip. Then every agent is told to stop: TERM,
 // grace, KILL, and its word that nothing is left. Exits after our TERM do not
-// count. A host whose stream ends, or that is silent for Limits.Node, is lost:
+// count. With Job.Continue only the order is kept and nobody is stopped. A host
+// whose stream ends, or that is silent for Limits.Node, is lost:
 // its own agent ends what runs there, by the same rule seen from its side, and
 // the launcher logs in once more to look.
 //
