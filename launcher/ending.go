@@ -101,6 +101,8 @@ func (l *launch) signalled(s os.Signal) {
 		l.printer.abandon()
 	case n == syscall.SIGTSTP:
 		l.pause()
+	case n == syscall.SIGQUIT: // where ranks are is told before they end of it
+		l.afterStacks(false, func() { l.forward(n) })
 	default:
 		if n == syscall.SIGWINCH {
 			l.resize()

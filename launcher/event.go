@@ -42,7 +42,8 @@ const (
 	RankReady     Kind = "rank-ready" // it has joined the others
 	RankExited    Kind = "rank-exited"
 	Signalled     Kind = "signalled"
-	Paused        Kind = "paused" // by TSTP, until Resumed
+	StackTrace    Kind = "stack-trace" // where a process of the rank is, in the lines of Message
+	Paused        Kind = "paused"      // by TSTP, until Resumed
 	Resumed       Kind = "resumed"
 	Stopping      Kind = "stopping"
 	Restarting    Kind = "restarting"

@@ -32,6 +32,12 @@ type Job struct {
 	Continue  bool // a rank or host that fails does not end the job, whose status is still that of the first failure
 	Restarts  int  // after the failure of a rank or host, start all ranks anew so often; then without standard input
 
+	// Stacks tells by StackTrace events where the processes of all ranks are,
+	// before Limits.Run ends them and before QUIT goes to them: in the kernel
+	// and, as far as the host has debuggers, in their functions. It takes ten
+	// seconds, or Limits.Grace, at most. Go programs print their goroutines.
+	Stacks bool
+
 	Wrap Wrap
 	// Rlimits are limits of ranks' resources, soft and hard, by setrlimit(2)'s
 	// names in lower case: memlock, nofile, core and stack; -1 is unlimited. A

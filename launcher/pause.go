@@ -56,10 +56,10 @@ func (l *launch) hasPaused(h *host) {
 // rest stops this process, once in a pause. The terminal is the user's
 // meanwhile.
 func (l *launch) rest() {
-	if l.patience == nil {
+	if l.pausing.patience == nil {
 		return // it has already, or CONT came first
 	}
-	l.patience = nil
+	l.pausing.patience = nil
 	l.screened = l.screen != nil && l.screen.cooked != nil
 	l.screen.release()
 	stopProcess()

@@ -21,6 +21,7 @@ type state struct {
 
 	joining
 	pausing
+	stacks
 	limit, early alarm // see setTimers
 
 	beaten  time.Time     // the last round of heartbeats
@@ -64,7 +65,7 @@ func (l *launch) supervise(ctx context.Context) error {
 		case <-l.early.C:
 			l.signalEarly()
 		case <-l.limit.C:
-			l.end(ErrTimeout, syscall.SIGTERM)
+			l.afterStacks(true, func() { l.end(ErrTimeout, syscall.SIGTERM) })
 		case <-l.due.C:
 			l.initOver()
 		case <-done:
@@ -72,7 +73,9 @@ func (l *launch) supervise(ctx context.Context) error {
 			l.end(context.Cause(ctx), syscall.SIGTERM)
 		case now := <-lease:
 			l.beat(now)
-		case <-l.patience:
+		case <-l.stacks.patience:
+			l.stacksOver()
+		case <-l.pausing.patience:
 			l.rest()
 		case <-l.woken:
 			l.resume()
@@ -195,6 +198,10 @@ func (l *launch) handle(m letter) {
 		l.rankJoined(h, m.Rank)
 	case *wire.Exited:
 		l.rankExited(h, m)
+	case *wire.Stack:
+		l.stack(h, m)
+	case *wire.StacksTaken:
+		l.stacksTaken(h)
 	case *wire.Paused:
 		l.hasPaused(h)
 	case *wire.InputTaken:

@@ -41,7 +41,7 @@ func (m meaning) check(t *testing.T) {
 	lines, err2 := appLines("ours", m.ours)
 	require.NoError(t, err2, m.where)
 	ours, err2 := parse(append(lines[0].words, program...))
-	if err2 != nil { // reserved, or its value is: not to be had in other words either
+	if err2 != nil { // its value is refused: not to be had in other words either
 		require.Error(t, err, m.where)
 		return
 	}

@@ -13,7 +13,7 @@ type form struct {
 	names []string // what is accepted behind one dash or two
 	args  string   // names the words that follow, "N" or "NAME VALUE"; "" for a switch
 	// ours says the same in our flags, each a single word, "--np=4", or what is
-	// to be noted. It is nil for a flag that is reserved but not built yet.
+	// to be noted.
 	ours func(values []string) ([]string, error)
 }
 
@@ -31,10 +31,6 @@ func newGrammar(flags []cli.Flag) grammar {
 	}
 	for _, f := range elsewhere {
 		g = append(g, f.forms(refused(f.why))...)
-	}
-	for _, usage := range reserved {
-		name, args, _ := strings.Cut(usage, " ")
-		g = append(g, form{[]string{name}, args, nil})
 	}
 	return g
 }
@@ -148,9 +144,6 @@ func (g grammar) flag(l line, i int) (s setting, err error) {
 	if s.form == nil {
 		return s, g.unknownFlag(l, i)
 	}
-	if s.form.ours == nil {
-		return s, flagNotBuilt(l, s)
-	}
 	arity := s.form.arity()
 	switch {
 	case joined && arity == 0:
@@ -169,12 +162,6 @@ func (g grammar) flag(l line, i int) (s setting, err error) {
 	}
 	if s.ours, err = s.form.ours(s.values); err != nil {
 		return s, refusedValue(l, s, err)
-	}
-	for _, ours := range s.ours {
-		name, _, _ := strings.Cut(strings.TrimPrefix(ours, "--"), "=")
-		if f := g.lookup(name); f != nil && f.ours == nil {
-			return s, flagNotBuilt(l, s)
-		}
 	}
 	return s, nil
 }

@@ -53,8 +53,6 @@ usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also
 {{end}}{{.}}
 {{end}}
 {{.Description}}
-
-{{wrap reserved 2}}
 `
 
 // help prints the help on all of gorun, on the flags that argv names, or, with
@@ -87,7 +85,6 @@ func printHelp(to io.Writer) int {
 	cli.HelpPrinterCustom(&text, helpTemplate, app, map[string]any{
 		"examples":    func() [][2]string { return examples },
 		"description": func() string { return description },
-		"reserved":    reservedLine,
 		"wrapAt":      func() int { return helpWidth },
 	})
 	_, err := text.WriteTo(to)
@@ -173,9 +170,6 @@ func helpOn(word string) (string, error) {
 
 // meaning says what a flag is that the table of ours does not have.
 func (f *form) meaning() string {
-	if f.ours == nil {
-		return "is reserved, and not built yet"
-	}
 	ours, err := f.ours(strings.Fields(f.args))
 	if err != nil {
 		return "is not a flag of gorun: " + err.Error()
@@ -188,15 +182,6 @@ func (f *form) meaning() string {
 		ours[i] = strings.TrimRight(spelled(name)+" "+value, " ")
 	}
 	return "is " + strings.Join(ours, " ")
-}
-
-// reservedLine returns what the help says of the flags that are to come.
-func reservedLine() string {
-	line := "Reserved, not built yet:"
-	for _, usage := range reserved {
-		line += " " + spelled(strings.Fields(usage)[0])
-	}
-	return line
 }
 
 // printVersion writes which build this is and returns the exit status.

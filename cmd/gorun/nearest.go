@@ -18,8 +18,6 @@ func (g grammar) unknownFlag(l line, i int) error {
 	switch {
 	case known != "":
 		hints = []string{"a value is a word of its own: " + l.with(i, 1, "-"+known, digits)}
-	case near != "" && g.lookup(near).ours == nil:
-		hints = []string{spelled(near) + " is not built yet"}
 	case near != "":
 		hints = []string{"did you mean: " + l.with(i, 1, spelled(near)+strings.TrimPrefix(bare, name))}
 	}
@@ -30,7 +28,7 @@ func (g grammar) unknownFlag(l line, i int) error {
 // digitsBehindName takes "np4" for the flag np and the value 4.
 func (g grammar) digitsBehindName(word string) (name, value string) {
 	name = strings.TrimRight(word, "0123456789")
-	if f := g.lookup(name); name == word || f == nil || f.ours == nil || f.arity() != 1 {
+	if f := g.lookup(name); name == word || f == nil || f.arity() != 1 {
 		return "", ""
 	}
 	return name, word[len(name):]

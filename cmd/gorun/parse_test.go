@@ -163,12 +163,8 @@ func TestParseRefuses(t *testing.T) {
 		{"flag for a variable", "-x -np 2 ./x", `-x: expected the name of a variable`, "gorun -x NCCL_DEBUG=INFO -np 2 ./x"},
 		{"no variable", "-x =1 ./x", `-x: expected the name of a variable and its value, found "=1"`, ""},
 		{"no variable, two words", "-genv =1 2 ./x", `found "=1 2"`, "gorun -genv NCCL_DEBUG INFO ./x"},
-		{"to come", "--stack-traces -np 2 ./x", "--stack-traces is not built yet", "without it: gorun -np 2 ./x"},
-		{"to come, joined", "--stack-traces=1 -np 2 ./x", "--stack-traces is not built yet", "without it: gorun -np 2 ./x"},
-		{"to come, one dash", "-stack-traces ./x", "-stack-traces is not built yet", "without it: gorun ./x"},
 		{"slip", "--timout 5 ./x", "unknown flag --timout", "did you mean: gorun --timeout 5 ./x"},
 		{"slip, joined", "--timout=5 ./x", "unknown flag --timout=5", "did you mean: gorun --timeout=5 ./x"},
-		{"slip of one to come", "--stack-tracer ./x", "unknown flag --stack-tracer", "--stack-traces is not built yet"},
 		{"a dash too many", "---np 2 ./x", "unknown flag ---np", "did you mean: gorun -np 2 ./x"},
 		{"a dash too many, joined", "---np=2 ./x", "unknown flag ---np=2", "did you mean: gorun -np=2 ./x"},
 		{"nothing near", "--frobnicate ./x", "unknown flag --frobnicate", "gorun help"},
@@ -239,8 +235,8 @@ func TestHostsOfEachProgram(t *testing.T) {
 	require.EqualError(t, err, "-H: expected slots for the 3 ranks of ./b, found b 1 + c 1")
 }
 
-// Every name must lead to its own entry, whether it is ours, foreign or
-// reserved, and what is ours must have one.
+// Every name must lead to its own entry, whether it is ours or
+// foreign, and what is ours must have one.
 func TestGrammar(t *testing.T) {
 	flags := newCommand(nil).flags()
 	g := newGrammar(flags)

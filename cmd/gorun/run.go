@@ -150,6 +150,10 @@ func (c *command) listener(con *console, progress bool) func(launcher.Event) {
 		switch {
 		case ev.Kind == launcher.Warning:
 			con.note("%v", ev)
+		case ev.Kind == launcher.StackTrace:
+			for line := range strings.Lines(ev.Message) {
+				con.say("%s:%d| %s", ev.Host, ev.Rank, strings.TrimRight(line, "\n"))
+			}
 		case c.verbose:
 			con.say("gorun: %s %v", ev.Time.Format("15:04:05.000"), ev)
 		case ev.Kind == launcher.Waiting && !progress:

@@ -242,6 +242,8 @@ func (a *agent) handle(m wire.Message) error {
 		a.resize(m)
 	case *wire.Signal:
 		a.signal(syscall.Signal(m.Signal))
+	case *wire.TakeStacks:
+		a.wg.Go(func() { a.takeStacks(m) })
 	case *wire.Pause:
 		a.pause()
 	case *wire.Resume:

@@ -16,10 +16,10 @@ type Message any
 var table = []Message{
 	// agent to launcher
 	&Hello{}, &Examined{}, &FoundPorts{}, &Probed{}, &Block{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
-	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Cleaned{},
+	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Stack{}, &StacksTaken{}, &Cleaned{},
 	// launcher to agent
 	&File{}, &FileData{}, &Examine{}, &FindPorts{}, &Probe{}, &ShowEnv{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
-	&Credit{}, &Report{}, &Pause{}, &Resume{}, &Clean{},
+	&Credit{}, &Report{}, &Pause{}, &Resume{}, &TakeStacks{}, &Clean{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},
 }
@@ -282,6 +282,22 @@ type Paused struct{}
 
 // Resume lets the processes go on.
 type Resume struct{}
+
+// TakeStacks asks where the ranks are, within so many nanoseconds. With Ending
+// Go programs are then made to print their goroutines, which ends them.
+type TakeStacks struct {
+	Within int64
+	Ending bool
+}
+
+// Stack tells where a process of a rank is, in lines for people.
+type Stack struct {
+	Rank, PID int
+	Text      string
+}
+
+// StacksTaken ends the answer to TakeStacks.
+type StacksTaken struct{}
 
 // Suspected tells that another host, by its index in Start, does not answer the
 // agent's gossip member. It is a hint.
