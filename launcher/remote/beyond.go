@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/gorun/gorun/hostfiles"
 )
 
@@ -66,4 +68,19 @@ func (d *Dialer) retryWithSystem(ctx context.Context, h hostfiles.Host, auth *Au
 // GSSAPIAuthentication on for everyone.
 func hasTicket(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "klist", "-s").Run() == nil
+}
+
+// securityKey returns the public half, from the file beside it, of a key whose
+// other half is in a piece of hardware (OpenSSH's PROTOCOL.u2f). It returns nil if
+// it is another key.
+func securityKey(path string) ssh.PublicKey {
+	text, err := readSmall(path+".pub", maxKeySize)
+	if err != nil {
+		return nil
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey(text)
+	if err != nil || public.Type() != ssh.KeyAlgoSKED25519 && public.Type() != ssh.KeyAlgoSKECDSA256 {
+		return nil
+	}
+	return public
 }

@@ -1,16 +1,13 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -28,9 +25,8 @@ type identity struct {
 }
 
 const (
-	maxKeySize  = 1 << 20
-	maxAnswers  = 3 // passphrases tried for a key, as ssh does
-	maxCertSize = 1 << 20
+	maxKeySize = 1 << 20
+	maxAnswers = 3 // passphrases tried for a key, as ssh does
 )
 
 // identity returns the key in a file, reading it if no login has before.
@@ -88,21 +84,6 @@ func readIdentity(path string) (*identity, error) {
 		}
 	}
 	return id, nil
-}
-
-// securityKey returns the public half, from the file beside it, of a key whose
-// other half is in a piece of hardware (OpenSSH's PROTOCOL.u2f). It returns nil if
-// it is another key.
-func securityKey(path string) ssh.PublicKey {
-	text, err := readSmall(path+".pub", maxKeySize)
-	if err != nil {
-		return nil
-	}
-	public, _, _, _, err := ssh.ParseAuthorizedKey(text)
-	if err != nil || public.Type() != ssh.KeyAlgoSKED25519 && public.Type() != ssh.KeyAlgoSKECDSA256 {
-		return nil
-	}
-	return public
 }
 
 // open returns the key's signer, asking for the passphrase if need be. Others
@@ -181,140 +162,6 @@ func (s *fileSigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm st
 		return as.SignWithAlgorithm(rand, data, algorithm)
 	}
 	return signer.Sign(rand, data)
-}
-
-// certificate returns the certificate in a file.
-func certificate(path string) (*ssh.Certificate, error) {
-	text, err := readSmall(path, maxCertSize)
-	if err != nil {
-		return nil, err
-	}
-	key, _, _, _, err := ssh.ParseAuthorizedKey(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	cert, ok := key.(*ssh.Certificate)
-	if !ok {
-		return nil, fmt.Errorf("%s: expected a certificate, found a plain %s key", path, key.Type())
-	}
-	// Zero is the beginning of time, and all ones its end (OpenSSH's
-	// PROTOCOL.certkeys).
-	now := uint64(time.Now().Unix())
-	if cert.ValidBefore != ssh.CertTimeInfinity && now >= cert.ValidBefore {
-		return nil, fmt.Errorf("%s: the certificate has expired, on %s", path, time.Unix(int64(cert.ValidBefore), 0).Format(time.DateTime))
-	}
-	if now < cert.ValidAfter {
-		return nil, fmt.Errorf("%s: the certificate is valid only from %s on", path, time.Unix(int64(cert.ValidAfter), 0).Format(time.DateTime))
-	}
-	return cert, nil
-}
-
-// candidate is a key to try, with the name by which it is reported.
-type candidate struct {
-	ssh.Signer
-	name string
-}
-
-// candidates returns the keys for a login, in the order in which they are
-// tried: keys that were asked for, then the agent's others, then the default
-// files. (OpenSSH has the agent's before files that were asked for, which
-// servers that allow six attempts often answer with a hang-up.) Trouble is
-// what was asked for and cannot be used.
-func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trouble []string) {
-	var fromAgent []ssh.Signer
-	if s.Agent != "" {
-		a, err := d.signingAgent(login.ctx, s.Agent)
-		if err == nil {
-			fromAgent, err = a.keys(login)
-		}
-		if err != nil {
-			trouble = append(trouble, fmt.Sprintf("agent %s: %v", s.Agent, err))
-			if d.conf.Agent != "" {
-				d.warn(fmt.Sprintf("the signing agent %s is not used: %v", s.Agent, err))
-			}
-		}
-	}
-	var certs []*ssh.Certificate
-	for _, path := range s.Certificates {
-		cert, err := certificate(path)
-		if err != nil {
-			trouble = append(trouble, err.Error())
-			continue
-		}
-		certs = append(certs, cert)
-	}
-
-	used := map[string]bool{} // by wire form
-	add := func(signer ssh.Signer, name string) {
-		if wire := string(signer.PublicKey().Marshal()); !used[wire] {
-			used[wire] = true
-			keys = append(keys, candidate{signer, name})
-		}
-	}
-	addFile := func(file keyFile) {
-		signer, name, err := d.fileSigner(login, file.path, fromAgent)
-		if err != nil {
-			if file.explicit || !errors.Is(err, os.ErrNotExist) {
-				trouble = append(trouble, err.Error())
-			}
-			if file.asked {
-				d.warn(fmt.Sprintf("the key %s is not used: %v", file.path, err))
-			}
-			return
-		}
-		own := certs
-		if cert, err := certificate(strings.TrimSuffix(file.path, ".pub") + "-cert.pub"); err == nil {
-			own = append(own[:len(own):len(own)], cert)
-		} else if !errors.Is(err, os.ErrNotExist) {
-			trouble = append(trouble, err.Error())
-		}
-		for _, cert := range own {
-			if withCert, err := ssh.NewCertSigner(cert, signer); err == nil {
-				add(withCert, name+" with certificate "+cert.KeyId)
-			}
-		}
-		add(signer, name)
-	}
-
-	for _, file := range s.Keys {
-		if file.explicit {
-			addFile(file)
-		}
-	}
-	if !s.IdentitiesOnly {
-		for _, signer := range fromAgent {
-			add(signer, describe(signer.PublicKey())+" of the agent")
-		}
-	}
-	for _, file := range s.Keys {
-		if !file.explicit {
-			addFile(file)
-		}
-	}
-	return keys, trouble
-}
-
-// fileSigner returns the signer of a key file: the agent's, if it has the
-// key, because that needs no passphrase. Then the public half is enough.
-func (d *Dialer) fileSigner(login *signing, path string, fromAgent []ssh.Signer) (ssh.Signer, string, error) {
-	public := ssh.PublicKey(nil)
-	id, err := d.identity(path)
-	if err == nil {
-		public = id.public
-	} else if text, pubErr := readSmall(strings.TrimSuffix(path, ".pub")+".pub", maxKeySize); pubErr == nil {
-		public, _, _, _, _ = ssh.ParseAuthorizedKey(text)
-	}
-	if public != nil {
-		for _, signer := range fromAgent {
-			if bytes.Equal(signer.PublicKey().Marshal(), public.Marshal()) {
-				return signer, path + " (by the agent)", nil
-			}
-		}
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	return &fileSigner{id, login}, path, nil
 }
 
 // plain returns the key of a certificate, and any other key as it is.

@@ -2,7 +2,8 @@
 // launcher reaches its agents.
 //
 // A [Dialer] logs in to hosts by SSH as OpenSSH's client would: it reads
-// ssh_config and known_hosts and asks the user's agent for signatures.
+// ssh_config and known_hosts, asks the user's agent for signatures, and goes
+// through jump hosts, commands and master connections.
 // [Dialer.Dial] gives a [Conn], and [Conn.StartAgent] puts the running program
 // on that host, if it is not there yet, and starts it. [StartLocal] starts it
 // on this host as a child on two pipes; [IsLocal] says which hosts these are.
@@ -16,6 +17,10 @@
 // content, asks for it where it is missing, and becomes it ([Program]). Since
 // shells print what they like when they start, nothing counts before a marker
 // line with a random number in it.
+//
+// Where only OpenSSH's client can log in, or the user names a program that does
+// ([SSH].Rsh), that program is started; its standard streams lead to the same
+// shell, which reads the same script.
 //
 // # Failure
 //

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -49,17 +47,6 @@ type settings struct {
 	HashKnownHosts bool
 	AcceptNew      bool
 }
-
-// keyFile is a private key to try.
-type keyFile struct {
-	path     string
-	explicit bool // not one of OpenSSH's defaults
-	asked    bool // by -i or key=
-}
-
-// defaultKeys are the files tried where none is configured, in OpenSSH's
-// order.
-var defaultKeys = []string{"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"}
 
 // resolve finds out how to log in to h, and to the hosts on the way. Port and
 // key of the flags are the job's hosts' only: a jump host has its own.
@@ -184,108 +171,6 @@ func (s *settings) setAlive(e *evaluation) (err error) {
 		}
 	}
 	return nil
-}
-
-// acceptsNewKeys reads StrictHostKeyChecking. We cannot ask in the middle of
-// a launch to many hosts, so ask means yes. We never skip the check, so no
-// means accept-new: it still lets unknown hosts in, and a changed key does not
-// go unnoticed.
-func (d *Dialer) acceptsNewKeys(e *evaluation) (bool, error) {
-	if d.conf.AcceptNewHostKeys {
-		return true, nil
-	}
-	switch v := e.first("stricthostkeychecking"); strings.ToLower(v) {
-	case "", "yes", "true", "ask":
-		return false, nil
-	case "accept-new":
-		return true, nil
-	case "no", "false", "off":
-		d.log.Info("StrictHostKeyChecking no is taken as accept-new: changed host keys are refused", "at", e.pos("stricthostkeychecking"))
-		return true, nil
-	default:
-		return false, fmt.Errorf("%s: StrictHostKeyChecking: expected yes, accept-new, ask or no, found %q", e.pos("stricthostkeychecking"), v)
-	}
-}
-
-// knownHostsFiles returns the files to look in and the one that new keys go
-// to.
-func knownHostsFiles(e *evaluation, t tokens, u localUser) (files []string, add string, err error) {
-	ssh := filepath.Join(u.home, ".ssh")
-	for _, list := range []struct {
-		keyword  string
-		defaults []string
-	}{
-		{"UserKnownHostsFile", []string{filepath.Join(ssh, "known_hosts"), filepath.Join(ssh, "known_hosts2")}},
-		{"GlobalKnownHostsFile", []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}},
-	} {
-		names := e.list(strings.ToLower(list.keyword))
-		if names == nil {
-			files = append(files, list.defaults...)
-		}
-		for _, name := range names {
-			if strings.EqualFold(name, "none") {
-				continue
-			}
-			name, err := t.expand(list.keyword, name)
-			if err != nil {
-				return nil, "", err
-			}
-			files = append(files, u.expandHome(name))
-		}
-		if list.keyword == "UserKnownHostsFile" && len(files) > 0 {
-			add = files[0]
-		}
-	}
-	return files, add, nil
-}
-
-// keyFiles returns the keys to try: those asked for, the configured ones, or
-// else the defaults.
-func keyFiles(e *evaluation, t tokens, u localUser, asked []string) ([]keyFile, error) {
-	var keys []keyFile
-	for _, path := range asked {
-		if path != "" {
-			keys = append(keys, keyFile{path: u.expandHome(path), explicit: true, asked: true})
-		}
-	}
-	configured := e.each("identityfile")
-	for _, path := range configured {
-		if strings.EqualFold(path, "none") {
-			continue
-		}
-		path, err := t.expand("IdentityFile", path)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, keyFile{path: u.expandHome(path), explicit: true})
-	}
-	if len(keys) == 0 && configured == nil {
-		for _, name := range defaultKeys {
-			keys = append(keys, keyFile{path: filepath.Join(u.home, ".ssh", name)})
-		}
-	}
-	return keys, nil
-}
-
-// agentSocket returns the path of the signing agent's socket, or "".
-func (d *Dialer) agentSocket(e *evaluation, t tokens) (string, error) {
-	socket := d.conf.Agent
-	if socket == "" {
-		socket = e.first("identityagent")
-	}
-	switch {
-	case strings.EqualFold(socket, "none"):
-		return "", nil
-	case socket == "", socket == "SSH_AUTH_SOCK":
-		socket = "${SSH_AUTH_SOCK}"
-	case socket[0] == '$' && !strings.HasPrefix(socket, "${"):
-		socket = "${" + socket[1:] + "}"
-	}
-	if socket == "${SSH_AUTH_SOCK}" && os.Getenv("SSH_AUTH_SOCK") == "" {
-		return "", nil
-	}
-	socket, err := t.expand("IdentityAgent", socket)
-	return d.local.expandHome(socket), err
 }
 
 func isNo(v string) bool  { return strings.EqualFold(v, "no") || strings.EqualFold(v, "false") }
