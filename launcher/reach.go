@@ -72,7 +72,27 @@ func newReacher(m *means, id string, hosts []hostfiles.Host) (*reacher, error) {
 			}
 		}
 	}
+	if err := r.check(hosts); err != nil {
+		return nil, err
+	}
 	return r, nil
+}
+
+// check refuses what is wrong with hosts that are to be logged in to.
+func (r *reacher) check(hosts []hostfiles.Host) error {
+	var problems []error
+	for _, h := range hosts {
+		if r.means.isLocal(h) || r.means.bySlurm(h) {
+			continue
+		}
+		if err := r.dialer.Check(h); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if problems == nil {
+		return nil
+	}
+	return &PlanError{problems}
 }
 
 // warn tells of a warning while hosts are being reached.

@@ -150,7 +150,7 @@ func (h *handshake) failure(early context.Context, err error) *failure {
 		return h.proxy().failure()
 	case isDropped(err):
 		f.worth = droppedFor
-		f.err = fmt.Errorf("%s hung up before authentication: %w", server, err)
+		f.err = fmt.Errorf("%s hung up before authentication, as sshd does with logins beyond MaxStartups: %w", server, err)
 		if said != "" && !isIdentification(said) {
 			f.err = fmt.Errorf("%s hung up, saying %q", server, said)
 		}

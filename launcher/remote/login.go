@@ -114,6 +114,9 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
+// errWaiting is how far a login came that had to wait for others.
+var errWaiting = errors.New("waiting for other logins to end")
+
 // takeToken waits for one of tokens, of which there are as many as logins may
 // go on at a time. The function it returns gives it back; so does tokenTime,
 // since a server that stays silent costs us nothing, and thirty-two of them must
@@ -122,7 +125,7 @@ func takeToken(ctx context.Context, tokens chan struct{}) (release func(), err e
 	select {
 	case tokens <- struct{}{}:
 	case <-ctx.Done():
-		return nil, errors.New("waiting for other logins to end")
+		return nil, errWaiting
 	}
 	giveBack := sync.OnceFunc(func() { <-tokens })
 	timer := time.AfterFunc(tokenTime, giveBack)

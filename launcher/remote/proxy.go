@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +81,19 @@ func (s *settings) login() string { return s.User + "@" + s.address() }
 // address returns where to connect, as net.Dial takes it.
 func (s *settings) address() string { return net.JoinHostPort(s.HostName, strconv.Itoa(s.Port)) }
 
+// checkJump refuses a list of jump hosts that cannot be read.
+func checkJump(list string) error {
+	if list == "" {
+		return nil
+	}
+	for hop := range strings.SplitSeq(list, ",") {
+		if _, err := parseJump(hop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // parseJump reads [user@]host[:port] or an ssh:// URI of the same.
 func parseJump(text string) (request, error) {
 	var r request
@@ -95,25 +107,25 @@ func parseJump(text string) (request, error) {
 		}
 	}
 	r.name = rest
-	port := ""
+	var port string
+	var hasPort bool
 	switch {
 	case strings.HasPrefix(rest, "["):
 		name, behind, ok := strings.Cut(rest[1:], "]")
 		if !ok {
 			return r, errors.New(`expected "]" after an address in brackets`)
 		}
-		r.name, port = name, strings.TrimPrefix(behind, ":")
-		if behind != "" && port == behind || behind == ":" {
+		r.name = name
+		if port, hasPort = strings.CutPrefix(behind, ":"); behind != "" && !hasPort {
 			return r, fmt.Errorf(`expected ":PORT" or nothing after "]", found %q`, behind)
 		}
-	case strings.Count(rest, ":") == 1:
-		r.name, port, _ = strings.Cut(rest, ":")
-		port = cmp.Or(port, "none")
+	case strings.Count(rest, ":") == 1: // with more it is an address
+		r.name, port, hasPort = strings.Cut(rest, ":")
 	}
 	if r.name == "" || strings.HasPrefix(r.name, "-") {
 		return r, fmt.Errorf("expected [user@]host[:port], found %q", text)
 	}
-	if port == "" {
+	if !hasPort {
 		return r, nil
 	}
 	n, err := strconv.Atoi(port)

@@ -22,7 +22,7 @@ import (
 // in. The command that it runs is the one that our own logins run.
 type rsh struct {
 	words []string // as the user gave them; {host}, {user} and {port} stand for what they say
-	turn  bool     // it may have to ask the user, so one logs in after the other
+	asks  bool     // it may have to ask the user, so one logs in after the other
 	extra []string // more options of ssh
 }
 
@@ -66,12 +66,12 @@ func (r *rsh) login(h hostfiles.Host, conf SSH, self string) ([]string, error) {
 	user := cmp.Or(h.User, self)
 	port := cmp.Or(h.Port, conf.Port, 22)
 	fill := strings.NewReplacer("{host}", h.Name, "{user}", user, "{port}", strconv.Itoa(port))
+	if strings.HasPrefix(h.Name, "-") {
+		return nil, fmt.Errorf("a host cannot be called %q", h.Name)
+	}
 	words := make([]string, len(r.words))
 	for i, word := range r.words {
 		words[i] = fill.Replace(word)
-	}
-	if strings.HasPrefix(h.Name, "-") {
-		return nil, fmt.Errorf("a host cannot be called %q", h.Name)
 	}
 	var options []string
 	if r.isSSH() {
@@ -148,7 +148,7 @@ func (r *rsh) refuse(h hostfiles.Host, conf SSH) error {
 // dialSystem is dialRsh with the system's ssh, which alone can log in to h, for
 // the reason why. asks says that it may ask the user for something.
 func (d *Dialer) dialSystem(h hostfiles.Host, why string, asks bool, extra ...string) (*Conn, error) {
-	c, err := d.dialRsh(h, &rsh{words: []string{"ssh"}, turn: asks, extra: extra})
+	c, err := d.dialRsh(h, &rsh{words: []string{"ssh"}, asks: asks, extra: extra})
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, &Error{Host: h.Name, Step: StepLogin, Err: fmt.Errorf("%s: only OpenSSH's ssh can do that, and there is none in PATH", why)}
 	}
@@ -197,16 +197,26 @@ func (c *Conn) startAgentByRsh(ctx context.Context, p *Program, start Start) (*b
 }
 
 func (c *Conn) tryRsh(ctx context.Context, p *Program, start Start) (*booted, error) {
-	tokens := c.dialer.logins
-	if c.rsh.turn {
-		tokens = c.dialer.turns
-	}
-	release, err := takeToken(ctx, tokens)
+	release, err := c.turn(ctx)
 	if err != nil {
 		return nil, &Error{Host: c.host, Step: StepLogin, Err: fmt.Errorf("%w (%w)", err, context.Cause(ctx))}
 	}
 	defer release()
 	return p.boot(ctx, c.host, start, c.startRsh)
+}
+
+// turn waits until a program may log in. One that may ask the user lets no
+// other begin before it is done, however long the user takes.
+func (c *Conn) turn(ctx context.Context) (release func(), err error) {
+	if !c.rsh.asks {
+		return takeToken(ctx, c.dialer.logins)
+	}
+	select {
+	case c.dialer.asking <- struct{}{}:
+		return func() { <-c.dialer.asking }, nil
+	case <-ctx.Done():
+		return nil, errWaiting
+	}
 }
 
 // rshStream is the stream of a command that an rsh runs.

@@ -399,7 +399,7 @@ func TestProgramsThatAskTakeTurns(t *testing.T) {
 	s := sshserver.Start(t, sshserver.Config{Addr: netip.MustParseAddr("127.0.0.2")})
 	configure(t, s.Host, "PKCS11Provider /usr/lib/token.so")
 	d := dialerFor(t, s.Host, SSH{})
-	d.turns <- struct{}{}
+	d.asking <- struct{}{}
 	c, err := d.Dial(t.Context(), s.Entry())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

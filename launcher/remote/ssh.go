@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/gorun/gorun/hostfiles"
@@ -72,7 +71,7 @@ type Dialer struct {
 	rsh      *rsh          // what logs in instead; nil: this package
 	resolver *net.Resolver // of host names; nil: Go's
 	logins   chan struct{} // a token for each login in flight
-	turns    chan struct{} // the one token of programs that may ask the user
+	asking   chan struct{} // the one token of programs that may ask the user
 
 	mu     sync.Mutex
 	known  map[string]*hostKeys // by the names of the known_hosts files
@@ -96,7 +95,7 @@ func NewDialer(conf SSH) (*Dialer, error) {
 		conf:   conf,
 		log:    conf.Log,
 		logins: make(chan struct{}, maxLogins),
-		turns:  make(chan struct{}, 1),
+		asking: make(chan struct{}, 1),
 		known:  map[string]*hostKeys{},
 		keys:   map[string]*identity{},
 		agents: map[string]*signingAgent{},
@@ -110,12 +109,10 @@ func NewDialer(conf SSH) (*Dialer, error) {
 	if conf.Port < 0 || conf.Port > 65535 {
 		return nil, fmt.Errorf("ssh port: expected 1 to 65535, found %d", conf.Port)
 	}
-	for hop := range strings.SplitSeq(conf.Jump, ",") {
-		if _, err := parseJump(hop); conf.Jump != "" && err != nil {
-			return nil, fmt.Errorf("-J %s: %w", conf.Jump, err)
-		}
+	err := checkJump(conf.Jump)
+	if err != nil {
+		return nil, fmt.Errorf("-J %s: %w", conf.Jump, err)
 	}
-	var err error
 	if d.local, err = currentUser(); err != nil {
 		return nil, err
 	}
@@ -156,6 +153,18 @@ func (d *Dialer) Close() error {
 		a.close()
 	}
 	clear(d.agents)
+	return nil
+}
+
+// Check refuses what is wrong with h and can be known without asking anybody.
+func (d *Dialer) Check(h hostfiles.Host) error {
+	if d.rsh != nil {
+		_, err := d.rsh.login(h, d.conf, d.local.name)
+		return err
+	}
+	if err := checkJump(h.Jump); err != nil {
+		return fmt.Errorf("jump=%s of %s: %w", h.Jump, h.Name, err)
+	}
 	return nil
 }
 
