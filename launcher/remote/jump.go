@@ -91,19 +91,25 @@ func (d *Dialer) leave(j *jumpHost) {
 	}
 }
 
-// forget makes the next login through s.Jump a new one, since the connection of
-// j is no more.
-func (d *Dialer) forget(s *settings, j *jumpHost) {
-	way := s.Jump.way()
-	d.mu.Lock()
-	ours := d.jumps[way] == j
-	if ours {
-		delete(d.jumps, way)
+// abandon gives up the use of j, which may be nil, by a login that failed. If the
+// connection to j is no more, the next login through it is to be a new one.
+func (d *Dialer) abandon(s *settings, j *jumpHost) {
+	if j == nil {
+		return
 	}
-	d.mu.Unlock()
-	if ours {
-		d.leave(j)
+	if j.conn.isEnded() {
+		d.mu.Lock()
+		way := s.Jump.way()
+		ours := d.jumps[way] == j
+		if ours {
+			delete(d.jumps, way)
+		}
+		d.mu.Unlock()
+		if ours {
+			d.leave(j) // the Dialer's own use
+		}
 	}
+	d.leave(j)
 }
 
 // dial connects to address from the jump host (RFC 4254, section 7.2).

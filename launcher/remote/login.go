@@ -62,43 +62,36 @@ func (d *Dialer) login(ctx context.Context, s *settings) (*Conn, error) {
 	if c := d.dialMaster(ctx, s); c != nil {
 		return c, nil
 	}
-	var start time.Time // of the first attempt that was this host's own
+	var start time.Time // when this host's own attempts began
 	var last *failure
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		// Before the token: those who wait for a jump host must not keep the
 		// tokens from it.
 		jump, err := d.through(ctx, s)
-		if err != nil {
-			return nil, &Error{Host: s.Name, Step: StepDial, Err: err}
-		}
 		if start.IsZero() {
 			start = time.Now()
 		}
-		conn, failed := d.attempt(ctx, s, jump)
-		if failed == nil {
-			return conn, nil
-		}
-		if jump != nil {
-			if jump.conn.isEnded() {
-				d.forget(s, jump)
+		failed := &failure{step: StepDial, err: err}
+		if err == nil {
+			var conn *Conn
+			if conn, failed = d.attempt(ctx, s, jump); failed == nil {
+				return conn, nil
 			}
-			d.leave(jump)
+			d.abandon(s, jump)
 		}
-		if ctx.Err() == nil && time.Since(start) < failed.worth {
-			d.log.Info("login is tried again", "host", s.Name, "step", failed.step, "error", failed.err)
-			if wait(ctx, pause/2+rand.N(pause/2)); ctx.Err() == nil {
-				last = failed
-				continue
-			}
-		}
-		if ctx.Err() == nil && failed.worth > 0 {
-			failed.err = fmt.Errorf("%w (tried again for %v)", failed.err, failed.worth)
-		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			if last != nil {
 				failed = last // says more than that the time was over
 			}
 			failed.err = fmt.Errorf("%w (%w)", failed.err, context.Cause(ctx))
+		case time.Since(start) < failed.worth:
+			d.log.Info("login is tried again", "host", s.Name, "step", failed.step, "error", failed.err)
+			last = failed
+			wait(ctx, pause/2+rand.N(pause/2))
+			continue
+		case failed.worth > 0:
+			failed.err = fmt.Errorf("%w (tried again for %v)", failed.err, failed.worth)
 		}
 		return nil, &Error{Host: s.Name, Step: failed.step, Err: failed.err}
 	}

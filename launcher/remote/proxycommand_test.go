@@ -32,8 +32,12 @@ func TestProxyCommand(t *testing.T) {
 }
 
 func TestProxyCommandsThatFail(t *testing.T) {
-	t.Setenv("SHELL", "/bin/sh")
 	pidFile := filepath.Join(t.TempDir(), "pid")
+	t.Cleanup(func() { // when all have ended
+		pid, err := os.ReadFile(pidFile)
+		require.NoError(t, err)
+		require.NoDirExists(t, "/proc/"+strings.TrimSpace(string(pid)), "the command ends with the connection")
+	})
 	tests := []struct {
 		name, lines string
 		step        Step
@@ -48,6 +52,7 @@ func TestProxyCommandsThatFail(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			s := sshserver.Start(t, sshserver.Config{})
 			configure(t, s.Host, tt.lines)
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
@@ -58,7 +63,4 @@ func TestProxyCommandsThatFail(t *testing.T) {
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
-	pid, err := os.ReadFile(pidFile)
-	require.NoError(t, err)
-	require.NoDirExists(t, "/proc/"+strings.TrimSpace(string(pid)), "the command ends with the connection")
 }
