@@ -38,6 +38,7 @@ func (l *launch) lose(h *host, why error) {
 	h.lost = why
 	l.roster.drop(h.index)
 	h.conn.Close()
+	h.pipes.cut()
 	l.input.taken(h, &wire.InputTaken{Closed: true})
 	var ranks []int
 	for _, seat := range l.plan.Hosts[h.node].Seats {
@@ -98,7 +99,7 @@ func (l *launch) signalled(s os.Signal) {
 	case ends(s): // who asks twice means it
 		l.sooner = true
 		l.stop(syscall.SIGKILL, 0)
-		l.printer.abandon()
+		l.abandonOutput()
 	case n == syscall.SIGTSTP:
 		l.pause()
 	case n == syscall.SIGQUIT: // where ranks are is told before they end of it

@@ -31,6 +31,9 @@ type host struct {
 
 	heard   atomic.Int64 // when a message came last, in nanoseconds since launch.began
 	reading sync.WaitGroup
+	window  int64        // of output that its agent may send ahead of the printer
+	owed    atomic.Int64 // what of it is to be given back
+	pipes   *localPipes  // nil: the agent reads its ranks' output
 
 	mu    sync.Mutex
 	clock clock
@@ -43,6 +46,17 @@ type host struct {
 	suspected bool // another host has said that it does not answer
 	ready     bool
 	gossip    string
+}
+
+// printed gives the agent its credit for o back. It does not for less than a
+// quarter of the window: what is withheld leaves the agent the rest of it, and a
+// message for each frame would cost as much as the frame.
+func (h *host) printed(o *wire.Output) {
+	owed := h.owed.Add(o.Cost())
+	if owed >= h.window/4 {
+		h.owed.Add(-owed)
+		h.conn.Send(&wire.Credit{Bytes: owed}) // an error means that the host is lost, which its reader sees
+	}
 }
 
 // ended says whether no more will come from the host.

@@ -26,11 +26,12 @@ func hostWindow(hosts int) int64 {
 
 // printer writes what ranks print. Readers of agents hand it output and never
 // wait for it: what it holds is bounded by the credit that the agents have. It
-// gives the credit back when the writers took the bytes.
+// tells the source when the writers took the bytes.
 type printer struct {
 	merger  *stdio.Merger
 	writers [2]io.Writer        // by stdio.Stream
 	window  int64               // of a host
+	ended   func(rank int)      // told of each stream of a rank that has ended
 	failed  func(error)         // told of a writer's first error
 	broken  [2]bool             // streams whose writer failed; their output is dropped
 	merged  func(rank int) bool // its standard output is all there is
@@ -48,21 +49,23 @@ type printer struct {
 	abandoned bool
 
 	tails []stdio.Tail // of standard error, or of what it is merged into, by rank; under mu
-	owed  map[*host]int64
 }
+
+// source is who sends output, and may send more of it when some was printed.
+type source interface{ printed(*wire.Output) }
 
 // printItem is output of a rank, or the end of a stream.
 type printItem struct {
-	from   *host
+	from   source
 	output *wire.Output
 	end    *wire.OutputEnd
 }
 
-func newPrinter(conf stdio.Config, s *Streams, files *rankFiles, window int64, failed func(error)) *printer {
+func newPrinter(conf stdio.Config, s *Streams, files *rankFiles, ended func(rank int), failed func(error)) *printer {
 	p := &printer{
 		merger:  stdio.NewMerger(conf),
 		writers: [2]io.Writer{stdio.Stdout: s.Stdout, stdio.Stderr: s.Stderr},
-		window:  window,
+		ended:   ended,
 		failed:  failed,
 		merged:  s.merged,
 		files:   files,
@@ -70,7 +73,6 @@ func newPrinter(conf stdio.Config, s *Streams, files *rankFiles, window int64, f
 		done:    make(chan struct{}),
 		more:    make(chan struct{}, 1),
 		tails:   make([]stdio.Tail, len(conf.Ranks)),
-		owed:    map[*host]int64{},
 	}
 	for i, w := range p.writers {
 		if w == nil {
@@ -125,30 +127,34 @@ func (p *printer) tail(rank int) []byte {
 func (p *printer) close() {
 	p.mu.Lock()
 	p.closed = true
+	abandoned := p.abandoned
 	p.mu.Unlock()
 	p.wake()
+	if abandoned {
+		p.once.Do(func() { close(p.done) })
+	}
 }
 
 // abandon gives up the output that nobody takes. A writer that blocks keeps
 // its goroutine until it returns.
 func (p *printer) abandon() {
 	p.mu.Lock()
-	items := p.items
+	items, closed := p.items, p.closed
 	p.items, p.abandoned = nil, true
 	p.mu.Unlock()
 	for _, item := range items {
 		item.drop()
 	}
 	p.wake()
-	if p.closed {
+	if closed {
 		p.once.Do(func() { close(p.done) })
 	}
 }
 
-// drop gives back the credit and the memory of output that is not printed.
+// drop ends an item that was printed, or never will be.
 func (i printItem) drop() {
 	if i.output != nil {
-		i.from.conn.Send(&wire.Credit{Bytes: i.output.Cost()})
+		i.from.printed(i.output)
 		i.output.Release()
 	}
 }
@@ -190,6 +196,7 @@ func (p *printer) run() {
 func (p *printer) print(item printItem) {
 	if item.end != nil {
 		p.write(p.merger.Close(item.end.Rank, mergerStream(item.end.Stream)))
+		p.ended(item.end.Rank)
 		return
 	}
 	o := item.output
@@ -203,19 +210,7 @@ func (p *printer) print(item printItem) {
 	if !p.hidden[o.Rank] {
 		p.write(p.merger.Add(time.Now(), stdio.Chunk{Rank: o.Rank, Stream: stream, Time: o.Time, Data: o.Data}))
 	}
-	p.owed[item.from] += o.Cost()
-	if p.owed[item.from] >= p.window/4 {
-		p.pay(item.from)
-	}
-	o.Release()
-}
-
-// pay gives credit back. It is not called for less than a quarter of a window:
-// what is withheld leaves the agent the rest of it, and a message for each
-// frame would cost as much as the frame.
-func (p *printer) pay(h *host) {
-	h.conn.Send(&wire.Credit{Bytes: p.owed[h]}) // an error means that the host is lost, which its reader sees
-	delete(p.owed, h)
+	item.drop()
 }
 
 func (p *printer) write(pieces []stdio.Piece) {

@@ -243,7 +243,7 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 // program is not there yet.
 func (r *reacher) connect(ctx context.Context, h *host, uploading func() (done func())) error {
 	if h.local {
-		l, err := remote.StartLocal(append([]string{r.path}, r.verb...), h.stderr)
+		l, err := remote.StartOnSocket(append([]string{r.path}, r.verb...), h.stderr)
 		if err == nil {
 			h.stream = l
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/launcher/remote"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -183,9 +184,15 @@ func (l *launch) begin() error {
 	if len(l.job.Streams.PTY) > 0 {
 		l.screen = newScreen(l.job.Streams.Stdin)
 	}
-	l.printer = newPrinter(l.merging(), &l.job.Streams, files, hostWindow(len(l.hosts)), l.outputFailed)
+	l.printer = newPrinter(l.merging(), &l.job.Streams, files, l.outputEnded, l.outputFailed)
 	for _, h := range l.hosts {
+		h.window = hostWindow(len(l.hosts))
 		h.heard.Store(int64(time.Since(l.began)))
+		if local, ok := h.stream.(*remote.Local); ok && local.Socket() != nil {
+			h.pipes = newLocalPipes(local.Socket(), l.printer,
+				func(rank int, s wire.Stream) error { return l.owns(h, rank, s) },
+				func(err error) { l.mail.post(letter{from: h, err: err}) })
+		}
 		h.reading.Go(func() { l.read(h) })
 	}
 	return nil
@@ -237,7 +244,7 @@ func (l *launch) share() *wire.Start {
 // begins returns what one host's agent is told of its own.
 func (l *launch) begins(h *host) *wire.Begin {
 	a := l.plan.Hosts[h.node]
-	return &wire.Begin{Node: h.node, Seats: wireSeats(a.Seats), NICs: a.NICs}
+	return &wire.Begin{Node: h.node, Seats: wireSeats(a.Seats), NICs: a.NICs, Pipes: h.pipes != nil}
 }
 
 // event tells the caller of what happened in this attempt.

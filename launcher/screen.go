@@ -2,6 +2,8 @@ package launcher
 
 import (
 	"io"
+	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -15,9 +17,16 @@ var usualScreen = wire.Resize{Rows: 24, Columns: 80}
 // runs: what is typed reaches the rank's terminal as it is typed, and that one
 // decides what Ctrl-C means.
 type screen struct {
-	fd     int
+	fd int
+
+	mu     sync.Mutex
 	cooked *term.State // to be restored; nil: the terminal is the user's
 }
+
+// screenPatience bounds how long a rank that has ended keeps the terminal for
+// output that is still on its way: a process that it has left may hold the other
+// side open.
+const screenPatience = 200 * time.Millisecond
 
 // newScreen returns the terminal that in is, nil if it is none.
 func newScreen(in io.Reader) *screen {
@@ -42,7 +51,12 @@ func (s *screen) size() wire.Resize {
 
 // take makes the terminal the rank's.
 func (s *screen) take() (err error) {
-	if s != nil && s.cooked == nil {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cooked == nil {
 		s.cooked, err = term.MakeRaw(s.fd)
 	}
 	return err
@@ -50,7 +64,12 @@ func (s *screen) take() (err error) {
 
 // release gives it back to the user.
 func (s *screen) release() {
-	if s != nil && s.cooked != nil {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cooked != nil {
 		term.Restore(s.fd, s.cooked) // an error means that it is gone
 		s.cooked = nil
 	}

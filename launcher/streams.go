@@ -162,6 +162,22 @@ func (l *launch) connectInput() (err error) {
 	return err
 }
 
+// abandonOutput gives up what nobody takes.
+func (l *launch) abandonOutput() {
+	l.printer.abandon()
+	for _, h := range l.hosts {
+		h.pipes.cut()
+	}
+}
+
+// outputEnded gives the terminal back when all that its rank wrote is there. It
+// is called by the printer's goroutine.
+func (l *launch) outputEnded(rank int) {
+	if rank == l.screenRank() {
+		l.screen.release()
+	}
+}
+
 // resize tells the ranks' terminals that the user's has another size.
 func (l *launch) resize() {
 	if l.screen == nil {

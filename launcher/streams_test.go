@@ -259,3 +259,21 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	c.total.Add(int64(len(p)))
 	return len(p), nil
 }
+
+func TestWhoInsistsDoesNotWaitForAStalledReader(t *testing.T) {
+	r, w := io.Pipe()
+	job := sh(2, `exec yes`)
+	job.Streams.Stdout = w
+	signals := make(chan os.Signal, 3)
+	job.Signals = signals
+	done := start(t, t.Context(), job)
+	_, err := r.Read(make([]byte, 1))
+	require.NoError(t, err)
+	for range 3 {
+		signals <- syscall.SIGINT
+	}
+	o := <-done
+	require.Equal(t, 130, o.Status)
+	requireGone(t, o.Job)
+	r.Close() // ends the printer's last write
+}

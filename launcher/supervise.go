@@ -84,7 +84,6 @@ func (l *launch) supervise(ctx context.Context) error {
 		}
 	}
 	l.input.close()
-	l.screen.release()
 	l.awaitOutput()
 	l.explain()
 	if l.reason != nil {
@@ -99,7 +98,12 @@ func (l *launch) supervise(ctx context.Context) error {
 // awaitOutput blocks until everything that ranks have printed is written, or
 // the user does not want to wait for it.
 func (l *launch) awaitOutput() {
-	l.printer.close()
+	go func() {
+		for _, h := range l.hosts {
+			h.pipes.wait()
+		}
+		l.printer.close()
+	}()
 	for written := false; !written; {
 		select {
 		case <-l.printer.done:
@@ -107,7 +111,7 @@ func (l *launch) awaitOutput() {
 		case s := <-l.job.Signals:
 			if ends(s) { // the ranks are gone, but nobody takes their output
 				l.end(&SignalError{signalNameOf(s)}, syscall.SIGKILL)
-				l.printer.abandon()
+				l.abandonOutput()
 			}
 			if s == syscall.SIGTSTP {
 				stopProcess()
@@ -217,6 +221,7 @@ func (l *launch) handle(m letter) {
 	case *wire.Done:
 		h.done = true
 		if len(m.Left) > 0 {
+			h.pipes.cut() // what is left may hold them open for ever
 			l.event(Event{Kind: Warning, Host: h.name, Rank: -1,
 				Message: fmt.Sprintf("processes %v could not be killed and are left there", m.Left)})
 		}
@@ -302,7 +307,7 @@ func (l *launch) exited(h *host, e RankExit) bool {
 	l.exits[e.Rank] = &e
 	l.running--
 	if e.Rank == l.screenRank() {
-		l.screen.release()
+		time.AfterFunc(screenPatience, l.screen.release)
 	}
 	l.event(Event{Kind: RankExited, Host: h.name, Rank: e.Rank, Message: e.String(), Exit: &e})
 	return true

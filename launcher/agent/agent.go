@@ -53,6 +53,7 @@ type agent struct {
 	services  *services     // what ranks are offered; nil before Start
 	hostWorld rankenv.World // the place of this host's ranks, but for what differs from one to the other
 	stdin     input
+	socket    syscall.RawConn // to the launcher, if standard input is one; nil: not known
 	ooms      oomCounter
 
 	mu        sync.Mutex
@@ -80,6 +81,9 @@ func run(token string) error {
 	}
 	children := newNursery()
 	a := newAgent(stream, token, children)
+	if a.socket, err = stream[0].SyscallConn(); err != nil {
+		return err
+	}
 	// Hello first: the launcher works on it while this process gets ready.
 	err = a.conn.Send(a.hello())
 	folders := cgroup.Locate()
@@ -118,7 +122,8 @@ func (a *agent) serve(err error) error {
 		err = a.receive()
 	}
 	a.finish(err)
-	if errors.Is(err, io.EOF) || errors.Is(err, errGuardian) || errors.Is(err, errSilence) {
+	if errors.Is(err, io.EOF) || errors.Is(err, errGuardian) || errors.Is(err, errSilence) ||
+		errors.Is(err, syscall.ECONNRESET) {
 		return nil // the launcher's end is not an error of this agent
 	}
 	return err
@@ -131,15 +136,14 @@ var (
 
 // takeStream moves the launcher's stream away from descriptors 0 and 1, which
 // libraries and children write to without thinking.
-func takeStream() (io.ReadWriteCloser, error) {
-	var s stream
+func takeStream() (s stream, err error) {
 	for fd, name := range []string{"standard input", "standard output"} {
 		moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
 			err = unix.SetNonblock(moved, true) // so that Close ends a blocked read
 		}
 		if err != nil {
-			return nil, fmt.Errorf("take over %s: %w", name, err)
+			return s, fmt.Errorf("take over %s: %w", name, err)
 		}
 		s[fd] = os.NewFile(uintptr(moved), name)
 	}

@@ -5,11 +5,32 @@ package agent
 import (
 	"context"
 	"os"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/wire"
 )
+
+// forwardOutput sees to it that the launcher gets what a rank writes: by
+// reading the pipe, if it is not to read that itself.
+func (a *agent) forwardOutput(rank int, stream wire.Stream, pipe *os.File) {
+	if a.takesPipes() && wire.SendPipe(a.socket, rank, stream, pipe) == nil {
+		pipe.Close()
+		return
+	}
+	a.startPump(rank, stream, pipe)
+}
+
+// takesPipes reports whether the launcher reads pipes itself.
+func (a *agent) takesPipes() bool { return a.start.Pipes && a.socket != nil }
+
+// endPipes tells the launcher that it has got all the pipes it will get.
+func (a *agent) endPipes() {
+	if a.takesPipes() {
+		a.socket.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) })
+	}
+}
 
 // startPump starts the goroutine that forwards one stream of a rank. It ends
 // at the end of the pipe, or with the launcher.
@@ -40,7 +61,7 @@ func (a *agent) pump(rank int, stream wire.Stream, pipe *os.File) {
 		return
 	}
 	for {
-		chunk, n := readChunk(raw)
+		chunk, n := wire.ReadChunk(raw)
 		if n == 0 {
 			return
 		}
@@ -49,42 +70,6 @@ func (a *agent) pump(rank int, stream wire.Stream, pipe *os.File) {
 			return
 		}
 	}
-}
-
-// readChunk blocks until there is something to read, and only then takes
-// memory for it: most of a host's streams are silent most of the time. It
-// reads on while the writer keeps up, since fuller frames are fewer. n is 0 at
-// the end of the pipe.
-func readChunk(raw syscall.RawConn) (chunk *wire.Chunk, n int) {
-	err := raw.Read(func(fd uintptr) (done bool) {
-		chunk = wire.NewChunk()
-		n, done = fill(int(fd), chunk.Room())
-		if n == 0 {
-			chunk.Release()
-			chunk = nil
-		}
-		return done
-	})
-	if err != nil {
-		return nil, 0
-	}
-	return chunk, n
-}
-
-// fill reads into room until that is full or nothing is there. It is done if
-// it has read something or the pipe has ended.
-func fill(fd int, room []byte) (n int, done bool) {
-	for n < len(room) {
-		got, err := syscall.Read(fd, room[n:])
-		if err == syscall.EINTR {
-			continue
-		}
-		if got <= 0 {
-			return n, n > 0 || err != syscall.EAGAIN
-		}
-		n += got
-	}
-	return n, true
 }
 
 // forward sends the first n bytes of chunk, in pieces as credit allows.

@@ -77,9 +77,13 @@ func (a *agent) newStreams(rank int) (*pipes, error) {
 
 // connect forwards the streams of a rank that was started.
 func (a *agent) connect(rank int, p *pipes) {
-	a.startPump(rank, wire.Stdout, p.fromStdout)
+	if p.terminal { // which stays the agent's to resize
+		a.startPump(rank, wire.Stdout, p.fromStdout)
+	} else {
+		a.forwardOutput(rank, wire.Stdout, p.fromStdout)
+	}
 	if p.fromStderr != nil {
-		a.startPump(rank, wire.Stderr, p.fromStderr)
+		a.forwardOutput(rank, wire.Stderr, p.fromStderr)
 	}
 	switch {
 	case slices.Contains(a.start.Stdin, rank):

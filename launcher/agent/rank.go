@@ -23,6 +23,7 @@ type rank struct {
 // startRanks starts this host's ranks. What cannot work for one of them is
 // found before the first is started.
 func (a *agent) startRanks() error {
+	defer a.endPipes()
 	programs, problem := a.preparePrograms()
 	if problem != nil {
 		return a.conn.Send(problem)

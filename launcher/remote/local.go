@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -21,10 +22,21 @@ const stderrGrace = time.Second
 // terminal's signals pass it by.
 type Local struct {
 	cmd    *exec.Cmd
-	stdin  *os.File // our ends of the pipes
+	stdin  halfCloser // our ends
 	stdout *os.File
 	wait   func() error
 }
+
+// halfCloser is a pipe to a process or a socket of its own.
+type halfCloser interface {
+	io.WriteCloser
+	CloseWrite() error
+}
+
+// pipeEnd is the writing end of a pipe, which has no other half.
+type pipeEnd struct{ *os.File }
+
+func (p pipeEnd) CloseWrite() error { return p.Close() }
 
 // StartLocal starts command, whose first word is a path, on two pipes. It
 // inherits this process's environment and working folder. What it writes to
@@ -33,12 +45,38 @@ type Local struct {
 // standard input and kills nothing.
 func StartLocal(command []string, stderr io.Writer) (*Local, error) {
 	if len(command) == 0 {
-		return nil, errors.New("no command to start")
+		return nil, errNoCommand
 	}
-	return startProcess(&exec.Cmd{
+	return startProcess(localCommand(command, stderr))
+}
+
+// StartOnSocket is StartLocal with a socket as the process's standard input,
+// see [Local.Socket]. Shells behave in their own ways on one.
+func StartOnSocket(command []string, stderr io.Writer) (*Local, error) {
+	if len(command) == 0 {
+		return nil, errNoCommand
+	}
+	stdin, childIn, err := socketPair()
+	if err != nil {
+		return nil, fmt.Errorf("socket to %s: %w", command[0], err)
+	}
+	return startOn(localCommand(command, stderr), stdin, childIn)
+}
+
+var errNoCommand = errors.New("no command to start")
+
+func localCommand(command []string, stderr io.Writer) *exec.Cmd {
+	return &exec.Cmd{
 		Path: command[0], Args: command, Stderr: stderr,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	})
+	}
+}
+
+// Socket is the process's standard input as a socket, by which it can send
+// back what does not fit a byte stream. nil: it is a pipe.
+func (l *Local) Socket() *net.UnixConn {
+	socket, _ := l.stdin.(*net.UnixConn)
+	return socket
 }
 
 // startProcess starts cmd on two pipes.
@@ -47,10 +85,20 @@ func startProcess(cmd *exec.Cmd) (*Local, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipe to %s: %w", cmd.Path, err)
 	}
+	return startOn(cmd, pipeEnd{stdin}, childIn)
+}
+
+// startOn starts cmd with childIn, the other end of stdin, as its standard
+// input. It closes childIn.
+func startOn(cmd *exec.Cmd, stdin halfCloser, childIn *os.File) (_ *Local, err error) {
+	defer childIn.Close()
+	defer func() {
+		if err != nil {
+			stdin.Close()
+		}
+	}()
 	stdout, childOut, err := os.Pipe()
 	if err != nil {
-		childIn.Close()
-		stdin.Close()
 		return nil, fmt.Errorf("pipe from %s: %w", cmd.Path, err)
 	}
 	enlargePipe(stdout)
@@ -58,10 +106,8 @@ func startProcess(cmd *exec.Cmd) (*Local, error) {
 	cmd.Stdin, cmd.Stdout = childIn, childOut
 	cmd.WaitDelay = stderrGrace
 	err = cmd.Start()
-	childIn.Close()
 	childOut.Close()
 	if err != nil {
-		stdin.Close()
 		stdout.Close()
 		return nil, err // names the path
 	}
@@ -78,11 +124,11 @@ func (l *Local) Read(p []byte) (int, error) { return l.stdout.Read(p) }
 func (l *Local) Write(p []byte) (int, error) { return l.stdin.Write(p) }
 
 // CloseWrite ends the process's standard input.
-func (l *Local) CloseWrite() error { return ignoreClosed(l.stdin.Close()) }
+func (l *Local) CloseWrite() error { return ignoreClosed(l.stdin.CloseWrite()) }
 
 // Close ends the process's standard input and stops reading its output.
 func (l *Local) Close() error {
-	return errors.Join(l.CloseWrite(), ignoreClosed(l.stdout.Close()))
+	return errors.Join(ignoreClosed(l.stdin.Close()), ignoreClosed(l.stdout.Close()))
 }
 
 // Wait waits for the process and reaps it. It does not close the stream, so
@@ -129,7 +175,7 @@ func signalName(s syscall.Signal) string {
 }
 
 func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) {
+	if errors.Is(err, os.ErrClosed) || errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return err

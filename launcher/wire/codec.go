@@ -17,7 +17,7 @@ const (
 	MaxFrame = 16 << 20
 	// MaxData bounds the data of one Output, Input or FileData, so that
 	// control never waits for long behind it.
-	MaxData = 32 << 10
+	MaxData = 64 << 10
 
 	frameHeader = 5
 	// outputHeader follows the frame header of an Output: rank (4), stream

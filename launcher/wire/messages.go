@@ -144,6 +144,7 @@ type Begin struct {
 	Node  int
 	Seats []Seat   // in order of local rank
 	NICs  []string // the RDMA devices that serve the ranks' GPUs; empty: any
+	Pipes bool     // standard input is a socket, over which the launcher takes the ranks' pipes
 }
 
 // ShowEnv follows Start in place of Begin: nothing starts, and the agent answers
