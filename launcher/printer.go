@@ -46,6 +46,7 @@ type printer struct {
 	mu        sync.Mutex
 	items     []printItem
 	closed    bool
+	noInput   bool // standard input has ended
 	abandoned bool
 
 	tails []stdio.Tail // of standard error, or of what it is merged into, by rank; under mu
@@ -123,6 +124,13 @@ func (p *printer) tail(rank int) []byte {
 	return append([]byte(nil), p.tails[rank].Bytes()...)
 }
 
+// inputEnded tells that no rank can be waiting for input any more.
+func (p *printer) inputEnded() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noInput = true
+}
+
 // close ends the printer after what it was handed; then done is closed.
 func (p *printer) close() {
 	p.mu.Lock()
@@ -166,9 +174,12 @@ func (p *printer) run() {
 	defer timer.Stop()
 	for {
 		p.mu.Lock()
-		items, closed := p.items, p.closed
-		p.items = nil
+		items, closed, noInput := p.items, p.closed, p.noInput
+		p.items, p.noInput = nil, false
 		p.mu.Unlock()
+		if noInput {
+			p.merger.InputEnded()
+		}
 		for _, item := range items {
 			p.print(item)
 		}

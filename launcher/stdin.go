@@ -22,10 +22,11 @@ const inputWindow = 256 << 10
 // Reader may hold it in Read, which no one can end, and then it ends when that
 // returns.
 type input struct {
-	from io.Reader
-	stop *os.File // its closing ends a wait for a file; nil: not a file
-	wait *os.File
-	wg   sync.WaitGroup
+	from  io.Reader
+	ended func()   // told of the end of what is read
+	stop  *os.File // its closing ends a wait for a file; nil: not a file
+	wait  *os.File
+	wg    sync.WaitGroup
 
 	mu     sync.Mutex
 	change sync.Cond
@@ -35,8 +36,8 @@ type input struct {
 // descriptor is what a file has that may have nothing to read yet.
 type descriptor interface{ Fd() uintptr }
 
-func startInput(from io.Reader, to []*host) (*input, error) {
-	in := &input{from: from, room: map[*host]int{}}
+func startInput(from io.Reader, to []*host, ended func()) (*input, error) {
+	in := &input{from: from, ended: ended, room: map[*host]int{}}
 	in.change.L = &in.mu
 	for _, h := range to {
 		in.room[h] = inputWindow
@@ -63,6 +64,7 @@ func (in *input) run() {
 			in.send(&wire.Input{Data: buf[:n]}, n)
 		}
 		if err != nil {
+			in.ended()
 			in.send(&wire.InputEnd{}, 0)
 			return
 		}

@@ -158,7 +158,7 @@ func (l *launch) connectInput() (err error) {
 			return fmt.Errorf("make the terminal that of rank %d: %w", l.screenRank(), err)
 		}
 	}
-	l.input, err = startInput(l.job.Streams.Stdin, to)
+	l.input, err = startInput(l.job.Streams.Stdin, to, l.printer.inputEnded)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
@@ -276,4 +277,98 @@ func TestWhoInsistsDoesNotWaitForAStalledReader(t *testing.T) {
 	require.Equal(t, 130, o.Status)
 	requireGone(t, o.Job)
 	r.Close() // ends the printer's last write
+}
+
+func TestProgressBarsAreRewrittenOnATerminalOnly(t *testing.T) {
+	const script = `for i in 1 2 3 4 5 6 7 8 9; do printf "\r${i}0 %%"; done; printf "\r100 %%\n"`
+	o := run(t, sh(1, script))
+	require.Equal(t, "\r10 %\r20 %\r30 %\r40 %\r50 %\r60 %\r70 %\r80 %\r90 %\r100 %\n", o.stdout)
+
+	person, terminal := newTerminal(t)
+	seen := &lockedBuffer{}
+	go io.Copy(seen, person)
+	job := sh(4, script)
+	job.Streams = Streams{Stdout: terminal, Tag: "{rank}| "}
+	require.NoError(t, run(t, job).err)
+	require.Eventually(t, func() bool { return strings.Count(seen.String(), "| 100 %\r\n") == 4 }, 10*time.Second, 5*time.Millisecond)
+	require.Less(t, strings.Count(seen.String(), "%"), 4*10)
+}
+
+func TestBytesPassUnharmed(t *testing.T) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	for name, c := range map[string]struct {
+		tag, script string
+		want        []byte
+	}{
+		"every byte":     {"", `printf "` + octal(all) + `"`, all},
+		"no valid UTF-8": {"", `printf "\377\376\300\200\n\377"`, []byte("\xff\xfe\xc0\x80\n\xff")},
+		"a line of 5 MB": {"", `head -c 5000000 /dev/zero; echo`, append(make([]byte, 5_000_000), '\n')},
+		"behind a tag":   {"{host}:{rank}: ", `printf "\000\377\n"`, []byte("localhost:0: \x00\xff\n")},
+		"2 × 100 MB":     {"", `head -c 100000000 /dev/zero; head -c 100000000 /dev/zero`, make([]byte, 200_000_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			job := sh(1, c.script)
+			job.Hosts = append(job.Hosts, local(1))
+			job.Streams.Stdout, job.Streams.Tag = &got, c.tag
+			require.NoError(t, run(t, job).err)
+			require.True(t, bytes.Equal(c.want, got.Bytes()))
+		})
+	}
+}
+
+// octal writes bytes as printf(1) takes them.
+func octal(b []byte) (s string) {
+	for _, c := range b {
+		s += fmt.Sprintf(`\%03o`, c)
+	}
+	return s
+}
+
+func TestWhatARankWroteBeforeItDiedArrivesFirst(t *testing.T) {
+	for name, streams := range map[string]Streams{
+		"on another host": {},
+		"plain":           {},
+		"tagged":          {Tag: "{host}:{rank}| "},
+		"timed":           {Tag: "{time} {rank}| "},
+		"raw":             {Raw: true},
+		"merged":          {Merge: true},
+		"tagged raw":      {Tag: "{rank}| ", Raw: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			const script = `head -c 1000000 /dev/zero | tr "\000" x; echo last words >&2; kill -SEGV $$`
+			job := sh(1, script)
+			if name == "on another host" {
+				job, _ = hosts(t, []int{1}, script)
+			}
+			job.Streams = streams
+			job.Streams.Stdout = &got
+			job.Events = func(e Event) {
+				if e.Kind == Ended {
+					require.Equal(t, 1_000_000, strings.Count(got.String(), "x"), "the end was told of before")
+				}
+			}
+			o := run(t, job)
+			require.Equal(t, 128+int(syscall.SIGSEGV), o.Status)
+			require.True(t, strings.HasSuffix(string(o.First.Tail), "last words\n"))
+		})
+	}
+}
+
+func TestLinesInPiecesStayWhole(t *testing.T) {
+	const n = 300
+	job, _ := hosts(t, []int{2, 2}, fmt.Sprintf(`
+		i=0; while [ $i -lt %d ]; do printf "rank $GORUN_RANK"; test $((i %% 50)) = 0 && sleep 0.001; printf " line $i"; printf "\n"; i=$((i+1)); done; printf "end $GORUN_RANK"`, n))
+	job.Streams.Tag = "{host}:{rank}: "
+	o := run(t, job)
+	require.NoError(t, o.err)
+	got := lines(o.stdout)
+	require.Len(t, got, 4*(n+1))
+	for _, line := range got {
+		require.Regexp(t, `^127\.0\.0\.[23]:(\d): (rank \d line \d+|end \d)$`, line)
+	}
 }

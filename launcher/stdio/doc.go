@@ -19,8 +19,8 @@
 // alternate at newlines. What follows a source's last newline waits for the
 // next one, for the end of the stream, or for [MaxHeld] bytes. Two kinds of
 // rank need not wait so long, because a person may be looking at a prompt: the
-// one that owns standard input, and the last one whose output is open. Their
-// unfinished lines are due after [PromptDelay].
+// one that owns standard input, until that ends, and the last one whose output
+// is open. Their unfinished lines are due after [PromptDelay].
 //
 // With a tag every line begins with it. Where another source must print after
 // an unfinished line, the merger ends that line and later goes on with it
@@ -29,6 +29,9 @@
 //	node1:0| learning rate?
 //	node2:1| ready
 //	node1:0| ... 0.1
+//
+// Where a stream ends on a terminal, lines that are redrawn behind carriage
+// returns, progress bars, are rewritten in place, one below all other lines.
 //
 // # Back-pressure
 //

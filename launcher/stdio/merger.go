@@ -111,6 +111,7 @@ type Merger struct {
 	live    int       // ranks with open output
 	keep    int       // capacity up to which a source keeps its buffer
 	prompts []*source // whose unfinished lines Flush writes
+	bars    []*source // whose unfinished lines Flush redraws, the oldest first
 
 	destinations [streams]destination
 
@@ -128,6 +129,9 @@ type source struct {
 	since  time.Time // when the first held byte came to the merger
 	heldAt time.Time // when the agent read it
 
+	bar   bool // the line is redrawn behind carriage returns; on terminals only
+	dirty bool // and not drawn as it is now
+
 	begun bool // the beginning of this line has been written; with tags only
 
 	tag   []byte    // rendered for tagAt, which matters if the tag shows a time
@@ -138,6 +142,8 @@ type source struct {
 type destination struct {
 	last    *source // wrote last
 	midLine bool    // and no newline at the end
+	bar     *source // whose unfinished line is drawn there
+	drawn   time.Time
 }
 
 // NewMerger returns a merger for the job that conf describes. All streams of all
@@ -163,6 +169,9 @@ func (m *Merger) Add(now time.Time, c Chunk) []Piece {
 	if ready == 0 {
 		unfinished += len(s.held)
 	}
+	if rest := c.Data[ready:]; m.redraws(s) && bytes.IndexByte(rest, '\r') >= 0 {
+		unfinished = len(lastState(rest))
+	}
 	if unfinished >= MaxHeld || m.conf.Raw || s.rank == m.conf.Screen {
 		ready = len(c.Data)
 	}
@@ -174,6 +183,9 @@ func (m *Merger) Add(now time.Time, c Chunk) []Piece {
 			s.since, s.heldAt = now, c.Time
 		}
 		s.held = append(s.held, rest...)
+		if m.redraws(s) && (s.bar || bytes.IndexByte(rest, '\r') >= 0) {
+			m.redraw(s, c.Time)
+		}
 	}
 	return m.pieces
 }
@@ -184,30 +196,42 @@ func (m *Merger) Add(now time.Time, c Chunk) []Piece {
 // while chunks keep coming.
 func (m *Merger) Deadline() time.Time {
 	var first time.Time
-	for _, s := range m.prompts {
-		if len(s.held) > 0 && (first.IsZero() || s.since.Before(first)) {
-			first = s.since
+	earlier := func(due time.Time) {
+		if first.IsZero() || due.Before(first) {
+			first = due
 		}
 	}
-	if first.IsZero() {
-		return first
+	for _, s := range m.prompts {
+		if len(s.held) > 0 && !s.bar {
+			earlier(s.since.Add(PromptDelay))
+		}
 	}
-	return first.Add(PromptDelay)
+	for _, s := range m.bars {
+		if due, ok := m.nextBar(s); ok {
+			earlier(due)
+		}
+	}
+	return first
 }
 
 // Flush returns the prompts that have waited for [PromptDelay] at now, the
-// oldest first.
+// oldest first, and the lines that are to be redrawn.
 func (m *Merger) Flush(now time.Time) []Piece {
 	m.begin()
 	var due []*source
 	for _, s := range m.prompts {
-		if len(s.held) > 0 && now.Sub(s.since) >= PromptDelay {
+		if len(s.held) > 0 && !s.bar && now.Sub(s.since) >= PromptDelay {
 			due = append(due, s)
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *source) int { return a.since.Compare(b.since) })
 	for _, s := range due {
 		m.write(s, nil, s.heldAt)
+	}
+	for _, s := range m.bars {
+		if due, ok := m.nextBar(s); ok && !now.Before(due) {
+			m.draw(s, now)
+		}
 	}
 	return m.pieces
 }
@@ -232,6 +256,13 @@ func (m *Merger) Close(rank int, stream Stream) []Piece {
 		}
 	}
 	return m.pieces
+}
+
+// InputEnded says that there is no standard input any more, so that no rank can
+// be waiting for it behind a prompt.
+func (m *Merger) InputEnded() {
+	m.conf.Stdin = -1
+	m.findPrompts()
 }
 
 // MidLine reports whether what was written to a stream does not end with a
@@ -270,7 +301,7 @@ func (m *Merger) findPrompts() {
 func (m *Merger) write(s *source, data []byte, at time.Time) {
 	d := m.destination(s.stream)
 	start := len(m.scratch)
-	if s.rank == m.conf.Screen || m.conf.Tag.empty() && !m.returns(s.stream) {
+	if s.rank == m.conf.Screen || m.conf.Tag.empty() && m.conf.Columns[s.stream] == 0 {
 		// A copy, because s may hold the rest of the same chunk next.
 		m.scratch = append(m.scratch, s.held...)
 		m.add(s.stream, m.scratch[start:])
@@ -278,16 +309,26 @@ func (m *Merger) write(s *source, data []byte, at time.Time) {
 		// An unfinished line holds no newline, so data alone decides.
 		d.last, d.midLine = s, !bytes.HasSuffix(data, newline)
 	} else {
+		m.eraseBar(d)
+		if m.redraws(s) { // whole lines, since the end of one decides what its beginning is
+			data, s.held = append(s.held, data...), nil
+			m.endBar(s)
+		}
 		m.appendTagged(d, s, s.held, s.heldAt)
 		m.appendTagged(d, s, data, at)
+		m.restoreBar(d)
 		m.add(s.stream, m.scratch[start:])
 	}
 	s.held = reuse(s.held, m.keep)
 }
 
-// returns reports whether lines that go to a stream must end with CR LF.
-func (m *Merger) returns(stream Stream) bool {
-	return m.conf.Screen >= 0 && m.conf.Columns[stream] > 0
+// lineEnd is what ends a line of a stream. A terminal that is a rank's own
+// takes CR LF.
+func (m *Merger) lineEnd(stream Stream) []byte {
+	if m.conf.Screen >= 0 && m.conf.Columns[stream] > 0 {
+		return returnNewline
+	}
+	return newline
 }
 
 // appendTagged appends data of s to the scratch buffer, a tag before each line
@@ -297,10 +338,7 @@ func (m *Merger) appendTagged(d *destination, s *source, data []byte, at time.Ti
 		return
 	}
 	tag, out := m.tag(s, at), m.scratch
-	end := newline
-	if m.returns(s.stream) {
-		end = []byte("\r\n")
-	}
+	end, redraws := m.lineEnd(s.stream), m.redraws(s)
 	if d.last != s || !d.midLine {
 		if d.midLine {
 			out = append(out, end...)
@@ -318,7 +356,11 @@ func (m *Merger) appendTagged(d *destination, s *source, data []byte, at time.Ti
 			midLine = true
 			break
 		}
-		out = append(append(out, data[:i]...), end...)
+		line := data[:i]
+		if redraws {
+			line = bytes.TrimRight(lastState(line), "\r")
+		}
+		out = append(append(out, line...), end...)
 		if data = data[i+1:]; len(data) == 0 {
 			break
 		}
@@ -343,7 +385,7 @@ func (m *Merger) add(stream Stream, data []byte) {
 	}
 }
 
-var newline = []byte{'\n'}
+var newline, returnNewline = []byte{'\n'}, []byte("\r\n")
 
 // lastNewline is bytes.LastIndexByte for '\n'. That one looks at every byte in
 // turn; in a chunk without a newline the vectorised search from the front is

@@ -328,3 +328,12 @@ func TestSteadyOutputDoesNotAllocate(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(100, step), "tag %q", tag)
 	}
 }
+
+func TestWithoutInputNobodyPrompts(t *testing.T) {
+	m := stdio.NewMerger(stdio.Config{Screen: -1, Ranks: on("a", "b"), Stdin: 0})
+	m.Add(start, stdio.Chunk{Data: []byte("half a line")})
+	require.NotZero(t, m.Deadline())
+	m.InputEnded()
+	require.Zero(t, m.Deadline())
+	require.Empty(t, m.Flush(start.Add(time.Hour)))
+}
