@@ -180,6 +180,7 @@ func mergeLocal(entries []hostfiles.Host) []hostfiles.Host {
 		}
 		merged[first].Slots += h.Slots
 		merged[first].MaxSlots += h.MaxSlots
+		merged[first].GPUs, merged[first].SkipGPUs = bothGPUs(merged[first], h)
 		merged[first].Turns = slices.Concat(merged[first].Turns, h.Turns)
 	}
 	if first >= 0 && merged[first].Slots > 0 {

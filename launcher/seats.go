@@ -29,6 +29,20 @@ func seats(hosts []*host) []placement.Host {
 	return seats
 }
 
+// bothGPUs returns the GPUs that one of two entries of a host lets the job use, or
+// that both leave alone.
+func bothGPUs(a, b hostfiles.Host) (gpus, skip []int) {
+	if a.GPUs != nil && b.GPUs != nil {
+		return slices.Concat(a.GPUs, slices.DeleteFunc(slices.Clone(b.GPUs), func(g int) bool { return slices.Contains(a.GPUs, g) })), nil
+	}
+	if a.GPUs != nil {
+		a, b = b, a
+	}
+	return nil, slices.DeleteFunc(slices.Clone(a.SkipGPUs), func(g int) bool {
+		return slices.Contains(b.GPUs, g) || b.GPUs == nil && !slices.Contains(b.SkipGPUs, g)
+	})
+}
+
 // allowedGPUs returns those of a host's GPUs that its entry lets the job use, in
 // the entry's order.
 func allowedGPUs(entry hostfiles.Host, all []topo.Accelerator) (allowed []topo.Accelerator) {

@@ -47,6 +47,27 @@ func TestEntriesChooseGPUs(t *testing.T) {
 	}
 }
 
+func TestEntriesOfOneHostJoinTheirGPUs(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b       hostfiles.Host
+		gpus, skip []int
+	}{
+		"all":              {hostfiles.Host{}, hostfiles.Host{}, nil, nil},
+		"some and others":  {hostfiles.Host{GPUs: []int{2, 0}}, hostfiles.Host{GPUs: []int{0, 1}}, []int{2, 0, 1}, nil},
+		"some and all":     {hostfiles.Host{GPUs: []int{2, 0}}, hostfiles.Host{}, nil, nil},
+		"all but the same": {hostfiles.Host{SkipGPUs: []int{1, 2}}, hostfiles.Host{SkipGPUs: []int{2, 3}}, nil, []int{2}},
+		"all but some":     {hostfiles.Host{GPUs: []int{1}}, hostfiles.Host{SkipGPUs: []int{1, 2}}, nil, []int{2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, pair := range [][2]hostfiles.Host{{c.a, c.b}, {c.b, c.a}} {
+				gpus, skip := bothGPUs(pair[0], pair[1])
+				require.ElementsMatch(t, c.gpus, gpus)
+				require.ElementsMatch(t, c.skip, skip)
+			}
+		})
+	}
+}
+
 func TestGPUsThatCannotBe(t *testing.T) {
 	a, b := hostfiles.Host{Name: "a"}, hostfiles.Host{Name: "b"}
 	only := func(h hostfiles.Host, gpus ...int) hostfiles.Host { h.GPUs = gpus; return h }

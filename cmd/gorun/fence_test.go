@@ -46,6 +46,11 @@ var fences = []struct {
 		banned: []string{"C"},
 	},
 	{
+		name:   "the hardware is told by the standard library alone",
+		reason: "who reads an agent's first message, or a graph, links nothing else for it",
+		within: "nccl/topo", banned: []string{"github.com", "golang.org"},
+	},
+	{
 		name:   "placement only computes",
 		reason: "a plan is a function of values, which tests can go through exhaustively",
 		within: "launcher/placement", banned: []string{"os", "net", "time", "context"},

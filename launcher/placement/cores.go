@@ -10,32 +10,35 @@ import (
 // core is what of a core a job may use.
 type core struct {
 	cpus          []int // its allowed hardware threads
-	pkg, numa, l3 int   // by topo.Thread
-	first         int   // the core's name
+	pkg, numa, l3 int   // as in topo.Thread
 }
 
 // coresOf returns the cores of a host, those near each other side by side: by
 // package, NUMA node, cache and number.
 func coresOf(h Host) []core {
-	byName := map[int]int{} // index in cores
-	var cores []core
-	for _, th := range threadsOf(h) {
-		i, ok := byName[th.Core]
-		if !ok {
-			i = len(cores)
-			byName[th.Core] = i
-			cores = append(cores, core{pkg: th.Package, numa: th.NUMA, l3: th.L3, first: th.Core})
-		}
-		cores[i].cpus = append(cores[i].cpus, th.CPU)
-	}
-	slices.SortFunc(cores, func(a, b core) int {
-		return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.numa, b.numa), cmp.Compare(a.l3, b.l3), cmp.Compare(a.first, b.first))
+	threads := threadsOf(h)
+	slices.SortFunc(threads, func(a, b topo.Thread) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.NUMA, b.NUMA), cmp.Compare(a.L3, b.L3),
+			cmp.Compare(a.Core, b.Core), cmp.Compare(a.CPU, b.CPU))
 	})
+	cpus := make([]int, len(threads)) // all cores', one after the other
+	cores := make([]core, 0, len(threads))
+	for i, th := range threads {
+		cpus[i] = th.CPU
+		if last := len(cores) - 1; last >= 0 && threads[i-1].Core == th.Core {
+			cores[last].cpus = cpus[i-len(cores[last].cpus) : i+1 : i+1]
+			continue
+		}
+		cores = append(cores, core{cpus: cpus[i : i+1 : i+1], pkg: th.Package, numa: th.NUMA, l3: th.L3})
+	}
 	return cores
 }
 
-// threadsOf describes the CPUs of a host, ascending.
+// threadsOf describes the CPUs of a host.
 func threadsOf(h Host) []topo.Thread {
+	if h.Topo != nil && slices.EqualFunc(h.Topo.Threads, h.CPUs, func(th topo.Thread, cpu int) bool { return th.CPU == cpu }) {
+		return slices.Clone(h.Topo.Threads) // as agents tell them
+	}
 	known := map[int]topo.Thread{}
 	if h.Topo != nil {
 		for _, th := range h.Topo.Threads {
@@ -43,7 +46,7 @@ func threadsOf(h Host) []topo.Thread {
 		}
 	}
 	threads := make([]topo.Thread, 0, len(h.CPUs))
-	for _, cpu := range slices.Sorted(slices.Values(h.CPUs)) {
+	for _, cpu := range h.CPUs {
 		th, ok := known[cpu]
 		if !ok {
 			th = topo.Thread{CPU: cpu, Core: cpu, L3: -1, NUMA: -1, Package: -1}

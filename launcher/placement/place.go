@@ -45,15 +45,17 @@ func notes(plan *Plan, hosts []Host, p Policy) []string {
 	var overSlots, overGPUs, overCores []string
 	for _, a := range plan.Hosts {
 		h, n := hosts[a.Index], len(a.Seats)
-		gpus, cores := len(gpus(h, p)), len(coresOf(h))
+		gpus := len(gpus(h, p))
 		if h.Slots > 0 && n > h.Slots {
 			overSlots = append(overSlots, fmt.Sprintf("%s %d on %d", h.Name, n, h.Slots))
 		}
-		switch {
-		case gpus > 0 && n > gpus:
+		if gpus > 0 && n > gpus {
 			overGPUs = append(overGPUs, fmt.Sprintf("%s %d on %d", h.Name, n, gpus))
-		case gpus == 0 && h.Slots == 0 && cores > 0 && n > cores:
-			overCores = append(overCores, fmt.Sprintf("%s %d on %d", h.Name, n, cores))
+		}
+		if gpus == 0 && h.Slots == 0 && h.CPUs != nil {
+			if cores := len(coresOf(h)); n > cores {
+				overCores = append(overCores, fmt.Sprintf("%s %d on %d", h.Name, n, cores))
+			}
 		}
 	}
 	var notes []string

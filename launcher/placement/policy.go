@@ -203,8 +203,8 @@ func validate(size int, hosts []Host, p Policy) error {
 			problem("expected %s %s or %s, found %q", choice.what, strings.Join(choice.of[:last], ", "), choice.of[last], choice.value)
 		}
 	}
-	if p.PerHost == OnePerGPU && p.GPUsPerRank == NoGPUs {
-		problem("expected ranks with GPUs, as their number is that of the GPUs")
+	if p.GPUsPerRank == NoGPUs && (p.PerHost == OnePerGPU || p.MapBy == ByGPU || p.BindTo == ToGPU || p.GPUVisible != "") {
+		problem("expected GPUs for the ranks, which are counted, mapped, bound or shown by them")
 	}
 	if p.MapBy == ByRankfile {
 		problems = append(problems, validateRankfile(size, hosts, p)...)

@@ -89,17 +89,16 @@ func roomOn(h Host, size int, p Policy) room {
 			lower(0, "no GPU")
 		}
 	}
-	if h.CPUs != nil && p.MapBy != ByRankfile {
-		units, what := len(coresOf(h)), "core"
-		if p.BindTo == ToThread {
-			units, what = len(h.CPUs), "hardware thread"
+	if each := max(p.CPUsPerRank, 1); h.CPUs != nil && (p.CPUsPerRank > 0 || p.BindTo == ToCore || p.BindTo == ToThread) {
+		units, what := len(h.CPUs), "hardware thread"
+		if p.BindTo != ToThread {
+			units, what = len(coresOf(h)), "core"
 		}
-		switch {
-		case p.CPUsPerRank > 0:
-			lower(units/p.CPUsPerRank, "%s, %d a rank", count(units, what), p.CPUsPerRank)
-		case p.BindTo == ToCore || p.BindTo == ToThread:
-			lower(units, "%s", count(units, what))
+		why := count(units, what)
+		if each > 1 {
+			why += fmt.Sprintf(", %d a rank", each)
 		}
+		lower(units/each, "%s", why)
 	}
 	r.fill = min(r.fill, r.limit)
 	return r

@@ -84,7 +84,7 @@ func TestOrdersThatCannotBe(t *testing.T) {
 		"a rank per GPU, and none": {0, []placement.Host{laptop.host("a")}, placement.Policy{PerHost: placement.OnePerGPU}, "expected a GPU on one of the hosts to count ranks by, found none"},
 		"ranks by GPUs they do not get": {
 			0, turns, placement.Policy{PerHost: placement.OnePerGPU, GPUsPerRank: placement.NoGPUs},
-			"expected ranks with GPUs, as their number is that of the GPUs",
+			"expected GPUs for the ranks, which are counted, mapped, bound or shown by them",
 		},
 		"words": {
 			1, turns, placement.Policy{RankBy: "core", BindTo: "board", GPUVisible: "some", CPUsPerRank: -1, GPUsPerRank: -2}, `
