@@ -31,7 +31,7 @@ func equip(h Host, a *Assignment, p Policy) {
 			s.Visible = identifiers(visible, gpus)
 		}
 	}
-	a.NICs = common(a.Seats)
+	a.NICs = together(a.Seats, h.Topo.Adapters)
 }
 
 // identifiers names GPUs as CUDA_VISIBLE_DEVICES does, each once: by their UUIDs,
@@ -51,15 +51,18 @@ func identifiers(list, host []topo.Accelerator) []string {
 	return names
 }
 
+// usable reports whether an adapter could carry NCCL's traffic by RDMA.
+func usable(a topo.Adapter) bool { return a.RDMA && a.Active }
+
 // nearest returns the RDMA devices nearest to GPUs, nil if all are as near.
 func nearest(gpus []topo.Accelerator, adapters []topo.Adapter) []string {
 	var names []string
-	least, usable := 0, 0
+	least, all := 0, 0
 	for _, a := range adapters {
-		if !a.RDMA || !a.Active {
+		if !usable(a) {
 			continue
 		}
-		usable++
+		all++
 		distance := gpus[0].Distance(a.Location)
 		for _, g := range gpus[1:] {
 			distance = min(distance, g.Distance(a.Location))
@@ -71,14 +74,15 @@ func nearest(gpus []topo.Accelerator, adapters []topo.Adapter) []string {
 			names = append(names, a.Name)
 		}
 	}
-	if len(names) == usable {
+	if len(names) == all {
 		return nil
 	}
 	return names
 }
 
-// common returns the adapters of all seats together, nil if one may use any.
-func common(seats []Seat) []string {
+// together returns the adapters of all seats, nil if those are all that there are,
+// or one seat may use any.
+func together(seats []Seat, adapters []topo.Adapter) []string {
 	var names []string
 	for _, s := range seats {
 		if s.NICs == nil {
@@ -87,5 +91,11 @@ func common(seats []Seat) []string {
 		names = append(names, s.NICs...)
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	names = slices.Compact(names)
+	for _, a := range adapters {
+		if usable(a) && !slices.Contains(names, a.Name) {
+			return names
+		}
+	}
+	return nil
 }

@@ -59,14 +59,14 @@ func TestNICs(t *testing.T) {
 		host  placement.Host
 		ranks int
 		want  []string // of each rank; "": any
-		whole []string // of the host; nil: any
+		whole []string // what all ranks of the host are told; nil: nothing
 	}{
-		"one below the bridge of each GPU": {eightGPUs.host("a"), 2, []string{"mlx5_0", "mlx5_1"}, []string{"mlx5_0", "mlx5_1"}},
-		"all of them together":             {eightGPUs.host("a"), 8, []string{"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7"}, []string{"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7"}},
-		"one on the GPU's node":            {far.host("a"), 1, []string{"mlx5_0"}, []string{"mlx5_0"}},
-		"the only one that is up":          {down, 5, []string{"", "", "", "", ""}, nil},
-		"none is nearer":                   {virtual.with(func(s *shape) { s.gpus, s.nics = []int{-1}, []int{-1, -1} }).host("a"), 1, []string{""}, nil},
-		"no GPU":                           {laptop.with(func(s *shape) { s.nics = []int{0, 0} }).host("a"), 1, []string{""}, nil},
+		"one below the bridge of each GPU":             {eightGPUs.host("a"), 2, []string{"mlx5_0", "mlx5_1"}, []string{"mlx5_0", "mlx5_1"}},
+		"all of them together, so nothing is left out": {eightGPUs.host("a"), 8, []string{"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7"}, nil},
+		"one on the GPU's node":                        {far.host("a"), 1, []string{"mlx5_0"}, []string{"mlx5_0"}},
+		"the only one that is up":                      {down, 5, []string{"", "", "", "", ""}, nil},
+		"none is nearer":                               {virtual.with(func(s *shape) { s.gpus, s.nics = []int{-1}, []int{-1, -1} }).host("a"), 1, []string{""}, nil},
+		"no GPU":                                       {laptop.with(func(s *shape) { s.nics = []int{0, 0} }).host("a"), 1, []string{""}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -32,8 +32,8 @@ type Assignment struct {
 	CPUs  []int  // that ranks may use there; nil: not known
 	Seats []Seat // in order of rank, thus of local rank
 
-	// NICs are the RDMA devices next to the GPUs of any of the seats; nil: any. Ranks
-	// of one host are told of the same ones, since NCCL makes the host's part of its
+	// NICs are the RDMA devices next to the GPUs of any of the seats; nil: that leaves
+	// none out. Ranks of one host are told of the same ones, since NCCL makes the host's part of its
 	// rings of what each of its ranks sees.
 	NICs []string
 }
