@@ -1,8 +1,10 @@
 package topo_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,6 +137,22 @@ func TestAdapters(t *testing.T) {
 		{Name: "ens2", Active: true, Speed: 25_000, Location: topo.Location{Bus: "0000:00:05.0", Path: "pci0000:00/0000:00:05.0", NUMA: 0}},
 		{Name: "eth0", Active: true, Location: topo.Location{Bus: "0000:00:03.0", Path: "pci0000:00/0000:00:03.0", NUMA: -1}},
 	}, topo.Scan(m.root, nil).Adapters)
+}
+
+// An inventory travels in a message, whatever a machine says of itself.
+func TestInventoriesAreBounded(t *testing.T) {
+	m := newMachine(t)
+	m.gpu("pci0000:00/0000:00:06.0", 0, 0, "GPU-"+strings.Repeat("a", 1000))
+	for i := range 300 {
+		name := fmt.Sprintf("eth%03d", i)
+		m.file("sys/devices/virtual/net/"+name+"/operstate", "up")
+		m.link("sys/devices/virtual/net/"+name+"/device", "..")
+		m.link("sys/class/net/"+name, "../../devices/virtual/net/"+name)
+	}
+	inv := topo.Scan(m.root, cpus(0, 9000))
+	require.Len(t, inv.Threads, 8192)
+	require.Len(t, inv.Adapters, 256)
+	require.Len(t, inv.Accelerators[0].UUID, 256)
 }
 
 // What this machine says of itself is consistent, whatever it is.
