@@ -51,12 +51,11 @@ type LostProcess struct {
 // the order of the hosts. Its error is a *PlanError, or about this process's
 // own program.
 func Clean(ctx context.Context, job *Job, c Cleaning) ([]Cleaned, error) {
-	m := &means{job: job}
-	var err error
-	if m.batch, _, err = schedule(job); err != nil {
+	m, err := newMeans(job)
+	if err != nil {
 		return nil, &PlanError{[]error{err}}
 	}
-	entries, _ := m.batch.entries(job.Hosts)
+	entries := m.entries
 	if problems := m.check(entries); len(problems) > 0 {
 		return nil, &PlanError{problems}
 	}

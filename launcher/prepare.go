@@ -28,7 +28,7 @@ type prepared struct {
 	compat   []rankenv.Launcher // whose variables ranks get
 	warnings []string
 	tag      stdio.Tag
-	means    means
+	means    *means
 	roster   *roster
 	ranks    int // the size of the world, once the first attempt has settled it
 	alone    int // that of a job without hosts, once it is known what this one is
@@ -54,7 +54,10 @@ func prepare(job *Job) (*prepared, error) {
 	if job.Continue && job.Restarts > 0 {
 		problem("--restarts and --on-failure continue: expected one of them, found both")
 	}
-	entries, err := p.hosts()
+	var err error
+	p.means, err = newMeans(job)
+	p.warnings = p.means.warnings
+	entries := p.means.entries
 	if err == nil {
 		entries, err = job.choose(entries)
 	}
@@ -106,25 +109,8 @@ func prepare(job *Job) (*prepared, error) {
 	if len(problems) > 0 {
 		return p, &PlanError{problems}
 	}
-	p.reacher, err = newReacher(&p.means, p.id, entries)
+	p.reacher, err = newReacher(p.means, p.id, entries)
 	return p, err
-}
-
-// hosts returns the entries that the job is about, and notes in warnings what is
-// odd about them.
-func (p *prepared) hosts() (entries []hostfiles.Host, err error) {
-	var broken string
-	p.means.job = p.job
-	if p.means.batch, broken, err = schedule(p.job); err != nil {
-		return p.job.Hosts, err
-	}
-	entries, outside := p.means.batch.entries(p.job.Hosts)
-	for _, w := range []string{broken, outside} {
-		if w != "" {
-			p.warnings = append(p.warnings, w)
-		}
-	}
-	return entries, nil
 }
 
 // checkApps refuses programs that cannot be.

@@ -22,7 +22,6 @@ type reacher struct {
 	means   *means
 	verb    []string       // what an agent is started with, behind its program
 	dialer  *remote.Dialer // nil: no host is reached by SSH
-	slurm   *remote.Slurm  // nil: none is by srun
 	program *remote.Program
 	path    string // of the agent's program on this host
 	files   []stagedFile
@@ -54,10 +53,6 @@ func newReacher(m *means, id string, hosts []hostfiles.Host) (*reacher, error) {
 	for _, h := range hosts {
 		switch {
 		case m.isLocal(h):
-		case m.bySlurm(h) && r.slurm == nil:
-			if r.slurm, err = remote.NewSlurm(m.batch.allocation.Job); err != nil {
-				return nil, &PlanError{[]error{err}}
-			}
 		case !m.bySlurm(h) && r.dialer == nil:
 			r.dialer, err = remote.NewDialer(remote.SSH{
 				Port: job.SSH.Port, Key: job.SSH.Key, Jump: job.SSH.Jump,
@@ -262,7 +257,7 @@ func (r *reacher) connect(ctx context.Context, h *host, uploading func() (done f
 // start starts the agent's program on a host that is not this one.
 func (r *reacher) start(ctx context.Context, h *host, s remote.Start) (remote.Stream, error) {
 	if r.means.bySlurm(h.entry) {
-		return r.slurm.StartAgent(ctx, r.program, h.entry.Name, s)
+		return r.means.slurm.StartAgent(ctx, r.program, h.entry.Name, s)
 	}
 	c, err := r.dialer.Dial(ctx, h.entry)
 	if err != nil {

@@ -116,6 +116,8 @@ func TestSlurmRefuses(t *testing.T) {
 		{"nodes without a job", []string{"SLURM_JOB_NODELIST=n1"}, "SLURM_JOB_NODELIST: expected SLURM_JOB_ID beside it, which names the job, found none"},
 		{"several components", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n1", "SLURM_HET_SIZE=2"},
 			"SLURM_HET_SIZE: expected a job of one component, found a heterogeneous one of 2"},
+		{"a step of several tasks", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n1", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=8"},
+			"SLURM_STEP_NUM_TASKS: expected 1, since each of this step's tasks would start a job on the same hosts, found 8"},
 		{"a range left open", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n1,n[2-3"},
 			`SLURM_JOB_NODELIST:1:5: expected "]" at the end of a range, found "[2-3"`},
 		{"a box", []string{"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=bgl[000x133]"},

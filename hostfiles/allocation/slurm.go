@@ -29,6 +29,10 @@ func readSlurm(s source) (*Allocation, error) {
 	if components := s.getenv("SLURM_HET_SIZE"); components != "" {
 		return refuse("SLURM_HET_SIZE", fmt.Errorf("expected a job of one component, found a heterogeneous one of %s", components))
 	}
+	// srun -n8 gorun, out of habit, would run the whole job eight times.
+	if tasks := s.getenv("SLURM_STEP_NUM_TASKS"); inStep(s) && tasks != "" && tasks != "1" {
+		return refuse("SLURM_STEP_NUM_TASKS", fmt.Errorf("expected 1, since each of this step's tasks would start a job on the same hosts, found %s", tasks))
+	}
 	hosts, err := parseNodeList(listName, list)
 	if err != nil {
 		return refuse(listName, err)

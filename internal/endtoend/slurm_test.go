@@ -127,7 +127,7 @@ func (s allocated) gorun(environ []string, args ...string) *job {
 
 func TestSlurmRanks(t *testing.T) {
 	s := newSlurm(t)
-	_, environ := s.grant(t)
+	id, environ := s.grant(t)
 	t.Run("read standard input to its end", func(t *testing.T) {
 		input := make([]byte, 1<<20)
 		rand.Read(input)
@@ -158,6 +158,12 @@ func TestSlurmRanks(t *testing.T) {
 		require.Equal(t, []string{"SLURM_CONF", "SLURM_GPUS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_JOB_ID",
 			"SLURM_JOB_NODELIST", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}, names)
 		require.Contains(t, j.stdout.String(), "CUDA_VISIBLE_DEVICES=0,1\n", "the job's on that node")
+	})
+	t.Run("start by SSH where there is no srun", func(t *testing.T) {
+		j := s.gorun(append(environ, "PATH=/none"), "-np", "1", "/bin/sh", "-c", ancestors)
+		require.NoError(t, j.Run(), "%s", &j.stderr)
+		require.Contains(t, j.stdout.String(), "sshd\n")
+		require.Contains(t, j.stderr.String(), "warning: the nodes of Slurm's job "+id+" are reached by SSH: ")
 	})
 	t.Run("meet on the nodes' network", func(t *testing.T) {
 		j := s.gorun(environ, "--stage", filepath.Join(s.Dir, "allreduce"))
@@ -276,8 +282,12 @@ func TestSlurmDoesNotStart(t *testing.T) {
 		require.Contains(t, said, "hint: is the job still there? squeue --jobs 4242")
 	})
 	t.Run("without srun", func(t *testing.T) {
-		said := fails(t, 2, append(environ, "PATH=/none"), "hostname")
+		said := fails(t, 2, append(environ, "PATH=/none"), "--launcher", "slurm", "hostname")
 		require.Contains(t, said, `"srun": executable file not found`)
+	})
+	t.Run("in each task of a step", func(t *testing.T) {
+		said := fails(t, 2, append(environ, "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=8"), "hostname")
+		require.Contains(t, said, "SLURM_STEP_NUM_TASKS: expected 1, ")
 	})
 	t.Run("on a node that is cut off", func(t *testing.T) {
 		require.NoError(t, s.Hosts[1].Cut())
