@@ -87,12 +87,32 @@ func Environ(ctx context.Context, job *Job, rank int) ([]string, error) {
 	return block.Env, nil
 }
 
+// matchesAny says whether one of the patterns, as of path.Match, matches name.
 func matchesAny(name string, patterns []string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		ok, err := path.Match(p, name)
-		return ok && err == nil
-	})
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }
+
+// matches is path.Match, but that it is fast for what most patterns are, names
+// and beginnings of names: every variable is compared with dozens.
+func matches(pattern, name string) bool {
+	if pattern == "" || name == "" || pattern[0] != name[0] && strings.IndexByte(meta, pattern[0]) < 0 {
+		return pattern == name
+	}
+	i := strings.IndexAny(pattern, meta)
+	switch {
+	case i < 0:
+		return pattern == name
+	case !strings.HasPrefix(name, pattern[:i]):
+		return false
+	case pattern[i:] == "*":
+		return true
+	}
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// meta are the characters that mean something in a pattern.
+const meta = `*?[\`
 
 // nameOf returns the name of an entry "NAME=value".
 func nameOf(entry string) string {
