@@ -17,6 +17,7 @@ import (
 type candidate struct {
 	name       string
 	network    string     // the interface or CIDR that it is to use; "": any
+	by         string     // who says so: "--iface", or "iface=" of the host's own entry
 	declared   netip.Addr // addr= of the hostfile; zero: none
 	reached    netip.Addr // where SSH reached it, or, for the launcher's own host, where its SSH connections come from
 	interfaces []iface    // nil: not known
@@ -66,6 +67,9 @@ func chooseAddresses(hosts []candidate) ([]choice, error) {
 			var err error
 			if choices[i], err = h.onNetwork(); err != nil {
 				errs = append(errs, err)
+			}
+			if h.by == "iface=" && h.declared.IsValid() {
+				choices[i].addrs = []netip.Addr{h.declared}
 			}
 		case h.declared.IsValid():
 			choices[i].addrs = []netip.Addr{h.declared}
@@ -125,18 +129,18 @@ func (h *candidate) onNetwork() (choice, error) {
 		}
 		switch {
 		case byName && !i.up:
-			return c, fmt.Errorf("%s: interface %s (--iface) is down; it has %s", h.name, h.network, h.list())
+			return c, fmt.Errorf("%s: interface %s (%s) is down; it has %s", h.name, h.network, h.by, h.list())
 		case len(c.addrs) > 0:
 			c.addrs = unique(c.addrs)
 			return c, nil
 		case byName:
-			return c, fmt.Errorf("%s: interface %s (--iface) has no address; it has %s", h.name, h.network, h.list())
+			return c, fmt.Errorf("%s: interface %s (%s) has no address; it has %s", h.name, h.network, h.by, h.list())
 		}
 	}
 	if byName {
-		return choice{}, fmt.Errorf("%s has no interface %s (--iface); it has %s", h.name, h.network, h.list())
+		return choice{}, fmt.Errorf("%s has no interface %s (%s); it has %s", h.name, h.network, h.by, h.list())
 	}
-	return choice{}, fmt.Errorf("%s has no address in %s (--iface); it has %s", h.name, h.network, h.list())
+	return choice{}, fmt.Errorf("%s has no address in %s (%s); it has %s", h.name, h.network, h.by, h.list())
 }
 
 // list names the host's interfaces, for people.

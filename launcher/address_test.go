@@ -36,13 +36,15 @@ func at(reached, interfaces string) candidate {
 
 // on has the host use a network.
 func (h candidate) on(network string) candidate {
-	h.network = network
+	h.network, h.by = network, "--iface"
 	return h
 }
 
 func TestChooseAddresses(t *testing.T) {
 	declared := at("10.0.0.1", "eth0 10.0.0.1/24")
 	declared.declared = netip.MustParseAddr("10.9.0.1")
+	both := declared
+	both.network, both.by = "eth0", "iface="
 	for name, c := range map[string]struct {
 		hosts []candidate
 		want  []string // addresses that probes decide between, and the interface that the user chose
@@ -88,6 +90,9 @@ func TestChooseAddresses(t *testing.T) {
 		"a network over what the hostfile says": {
 			[]candidate{declared.on("eth0"), at("10.0.0.2", "eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1 (eth0)", "10.0.0.2"}},
+		"an entry that says both": {
+			[]candidate{both, at("10.0.0.2", "eth0 10.0.0.2/24")},
+			[]string{"10.9.0.1 (eth0)", "10.0.0.2"}},
 		"also on one host": {
 			[]candidate{at("", "eth0 10.0.0.1/24").on("eth0")},
 			[]string{"10.0.0.1 (eth0)"}},

@@ -29,10 +29,10 @@ type network struct {
 // at once. It asks nothing of hosts where there is nothing to decide.
 func (l *launch) settleNetwork(ctx context.Context) (err error) {
 	n := &l.network
+	n.ports = l.job.ports()
 	if n.choices, err = chooseAddresses(l.candidates(l.hosts)); err != nil {
 		return &PlanError{unjoin(err)}
 	}
-	n.ports, _ = parsePorts(l.job.Ports) // prepare has refused what is none
 	if slices.ContainsFunc(n.choices, func(c choice) bool { return len(c.addrs) > 1 }) {
 		if err := l.probe(ctx); err != nil {
 			return err
@@ -45,8 +45,11 @@ func (l *launch) settleNetwork(ctx context.Context) (err error) {
 func (l *launch) candidates(hosts []*host) (candidates []candidate) {
 	for _, h := range hosts {
 		c := candidate{
-			name: h.name, network: cmp.Or(h.entry.Iface, l.job.Network),
+			name: h.name, network: l.job.Network, by: "--iface",
 			reached: h.reached, interfaces: readInterfaces(h.hello.Interfaces),
+		}
+		if h.entry.Iface != "" {
+			c.network, c.by = h.entry.Iface, "iface="
 		}
 		if declared, err := netip.ParseAddr(h.entry.Addr); err == nil {
 			c.declared = declared.Unmap()
@@ -155,7 +158,7 @@ const probeFan = 4
 // one address of each choice.
 func (l *launch) probe(ctx context.Context) error {
 	choices := l.network.choices
-	sightings, err := probe(ctx, l.hosts, choices)
+	sightings, err := probe(ctx, l.hosts, choices, l.job.ports())
 	if err != nil {
 		return err
 	}
@@ -170,17 +173,31 @@ func (l *launch) probe(ctx context.Context) error {
 	return l.warn(notes)
 }
 
-// probe has hosts try at which addresses they reach each other, and returns for
-// each what others have found.
-func probe(ctx context.Context, hosts []*host, choices []choice) ([][]sighting, error) {
+// probe has hosts try at which addresses they reach each other, at ports within
+// those of the job: others may be closed. It returns for each host what others
+// have found.
+func probe(ctx context.Context, hosts []*host, choices []choice, ports wire.PortRange) ([][]sighting, error) {
 	count := len(hosts)
 	questions := make([]wire.Probe, count)
 	for i, h := range hosts {
 		q := &questions[i]
-		q.Port, q.Token = h.hello.HighPort, make([]byte, 16)
+		q.Port, q.Token = cmp.Or(h.hello.HighPort, h.hello.FreePort), make([]byte, 16)
 		rand.Read(q.Token)
 		for _, a := range choices[i].addrs {
 			q.Listen = append(q.Listen, a.String())
+		}
+	}
+	errs := make([]error, count)
+	if ports.First != 0 {
+		forEach(hosts, func(i int, h *host) {
+			var found *wire.FoundPorts
+			found, errs[i] = ask[*wire.FoundPorts](ctx, h, &wire.FindPorts{Ranges: []wire.PortRange{ports}})
+			if errs[i] == nil && len(found.Ports) == 1 {
+				questions[i].Port = found.Ports[0]
+			}
+		})
+		if err := errors.Join(errs...); err != nil {
+			return nil, cmp.Or(context.Cause(ctx), err)
 		}
 	}
 	fan := min(probeFan, count-1)
@@ -190,18 +207,15 @@ func probe(ctx context.Context, hosts []*host, choices []choice) ([][]sighting, 
 			questions[i].Targets = append(questions[i].Targets, wire.Target{Addrs: to.Listen, Port: to.Port, Token: to.Token})
 		}
 	}
-	answers, errs := make([]*wire.Probed, count), make([]error, count)
+	answers := make([]*wire.Probed, count)
 	forEach(hosts, func(i int, h *host) {
 		answers[i], errs[i] = ask[*wire.Probed](ctx, h, &questions[i])
 		if errs[i] == nil && len(answers[i].Seen) != fan {
 			errs[i] = &HostError{Host: h.name, Step: "agent", Err: fmt.Errorf("it probed %d hosts of %d", len(answers[i].Seen), fan)}
 		}
 	})
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	sightings := make([][]sighting, count)
 	for to := range hosts {
@@ -253,6 +267,12 @@ func missing(s sighting, addrs []netip.Addr, best int) string {
 		list = append(list, a.String())
 	}
 	return fmt.Sprintf("%s does not reach it at %s: %s", s.by, strings.Join(list, " or "), s.Error)
+}
+
+// ports is where the job listens; prepare has refused what is no range.
+func (j *Job) ports() wire.PortRange {
+	r, _ := parsePorts(j.Ports)
+	return r
 }
 
 // parsePorts reads a range of ports, "A-B".

@@ -81,7 +81,7 @@ func TestAHostWithoutTheNetworkIsNamed(t *testing.T) {
 	job.Hosts[1].Iface = "nosuch0"
 	o := run(t, job)
 	require.Equal(t, StatusUsage, o.Status)
-	require.ErrorContains(t, o.err, "127.0.0.3 has no interface nosuch0 (--iface); it has ")
+	require.ErrorContains(t, o.err, "127.0.0.3 has no interface nosuch0 (iface=); it has ")
 	require.Zero(t, countOf(o.events, RankStarted))
 }
 

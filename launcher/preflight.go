@@ -147,7 +147,7 @@ func (l *launch) judgeReach(ctx context.Context) {
 	if err != nil {
 		return // which refuses the job as soon as its hosts are settled
 	}
-	sightings, err := probe(ctx, hosts, choices)
+	sightings, err := probe(ctx, hosts, choices, l.job.ports())
 	for _, err := range unjoin(err) {
 		if silent, ok := errors.AsType[*HostError](err); ok {
 			i := slices.IndexFunc(hosts, func(h *host) bool { return h.name == silent.Host })

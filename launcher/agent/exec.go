@@ -108,12 +108,10 @@ func execProgram(words []string) int {
 			return execFailed(words[i+1], err)
 		}
 		if err := applySetting(word); err != nil {
-			fmt.Fprintf(os.Stderr, "gorun agent: %s: %v\n", word, err)
-			return 1
+			return execFailed(word, err)
 		}
 	}
-	fmt.Fprintln(os.Stderr, "gorun agent: expected -- PATH ARG0 behind the settings")
-	return 1
+	return execFailed("agent exec", errors.New("expected -- PATH ARG0 behind the settings"))
 }
 
 func applySetting(word string) error {
@@ -136,9 +134,10 @@ func applySetting(word string) error {
 	return unix.Setrlimit(resource, &unix.Rlimit{Cur: n, Max: n})
 }
 
-// execFailed says, as a shell does, why a program was not executed.
-func execFailed(path string, err error) int {
-	fmt.Fprintf(os.Stderr, "gorun: %s: %v\n", path, err)
+// execFailed says why a program was not executed, and returns a shell's status
+// for it.
+func execFailed(what string, err error) int {
+	fmt.Fprintf(os.Stderr, "gorun: %s: %v\n", what, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 127
 	}
