@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // unknownFlag refuses the flag that word i is, and names the nearest that exists.
 func (g grammar) unknownFlag(l line, i int) error {
@@ -42,7 +45,10 @@ func (g grammar) nearest(name string) string {
 	}
 	var known []string
 	for _, f := range g {
-		known = append(known, f.names...)
+		_, err := f.ours(strings.Fields(f.args))
+		if _, ok := errors.AsType[*foreignError](err); !ok { // to offer those that are refused is no help
+			known = append(known, f.names...)
+		}
 	}
 	return nearest(name, known)
 }

@@ -165,6 +165,7 @@ func TestParseRefuses(t *testing.T) {
 		{"no variable, two words", "-genv =1 2 ./x", `found "=1 2"`, "gorun -genv NCCL_DEBUG INFO ./x"},
 		{"slip", "--timout 5 ./x", "unknown flag --timout", "did you mean: gorun --timeout 5 ./x"},
 		{"slip, joined", "--timout=5 ./x", "unknown flag --timout=5", "did you mean: gorun --timeout=5 ./x"},
+		{"near to a foreign one only", "-c4 ./x", "unknown flag -c4", "gorun help lists"},
 		{"a dash too many", "---np 2 ./x", "unknown flag ---np", "did you mean: gorun -np 2 ./x"},
 		{"a dash too many, joined", "---np=2 ./x", "unknown flag ---np=2", "did you mean: gorun -np=2 ./x"},
 		{"nothing near", "--frobnicate ./x", "unknown flag --frobnicate", "gorun help"},

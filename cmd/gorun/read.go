@@ -109,6 +109,16 @@ func oneOf(to *string, words ...string) func(string) error {
 	}
 }
 
+// launcherName reads how agents start. Hydra's fork is to start them here.
+func launcherName(to *string) func(string) error {
+	return func(s string) error {
+		if s == "fork" {
+			s = "local"
+		}
+		return oneOf(to, "auto", "ssh", "slurm", "local")(s)
+	}
+}
+
 // assignment adds NAME=VALUE to a list.
 func assignment(to *[]string) func(string) error {
 	return func(s string) error {
