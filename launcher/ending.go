@@ -3,6 +3,7 @@ package launcher
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 	"time"
@@ -122,16 +123,31 @@ func (l *launch) forward(s syscall.Signal) {
 }
 
 // writeFailed ends a job whose output nobody takes any more. A closed pipe is
-// how a reader says that it has seen enough. Output that was lost makes a
-// failure even of a job that has ended well.
+// how a reader says that it has seen enough; a closed terminal hangs up, and the
+// write may be quicker than the signal. Output that was lost makes a failure
+// even of a job that has ended well.
 func (l *launch) writeFailed(err error) {
-	if errors.Is(err, syscall.EPIPE) {
+	switch {
+	case errors.Is(err, syscall.EPIPE):
 		err = &SignalError{"SIGPIPE"}
-	} else {
+	case errors.Is(err, syscall.EIO) && (isDevice(l.job.Streams.Stdout) || isDevice(l.job.Streams.Stderr)):
+		err = &SignalError{"SIGHUP"} // which is on its way
+	default:
 		err = fmt.Errorf("write the output of the ranks: %w", err)
 	}
 	l.end(err, syscall.SIGTERM)
 	if l.reason == nil && len(l.failures) == 0 {
 		l.reason = err
 	}
+}
+
+// isDevice says whether a writer ends in a character device. When that fails,
+// it is a terminal that was closed.
+func isDevice(w io.Writer) bool {
+	f, ok := w.(interface{ Stat() (os.FileInfo, error) })
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
