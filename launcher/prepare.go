@@ -74,6 +74,9 @@ func prepare(job *Job) (*prepared, error) {
 		return p, &PlanError{problems}
 	}
 	p.roster = newRoster(entries, job.Spares, p.means.isLocal)
+	if err = checkOpenFiles(len(entries) - job.Spares); err != nil {
+		problems = append(problems, err)
+	}
 	if err = p.selectEnv(); err != nil {
 		problems = append(problems, err)
 	}

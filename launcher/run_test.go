@@ -341,6 +341,27 @@ func TestNothingIsLeftOfAJob(t *testing.T) {
 	}
 }
 
+func TestOrphansOfOrphansEndWithTheJob(t *testing.T) {
+	pids, await := pidFile(t)
+	dir := t.TempDir()
+	// Each level leaves its parent, the session, the environment and the
+	// signals that end processes behind.
+	deep := filepath.Join(dir, "deep")
+	script := fmt.Sprintf(`#!/bin/sh
+trap "" TERM HUP INT QUIT
+echo $$ >> %s
+test $1 -gt 0 && (env -i setsid %s $(($1 - 1)) > /dev/null 2>&1 &)
+while :; do sleep 0.1; done
+`, pids, deep)
+	require.NoError(t, os.WriteFile(deep, []byte(script), 0o755))
+	job := sh(2, fmt.Sprintf(`(env -i setsid %s 3 &); while test $(wc -l < %s) -lt 8; do sleep 0.02; done; exit 3`, deep, pids))
+	require.NoError(t, os.WriteFile(pids, nil, 0o644))
+	job.Limits.Grace = 200 * time.Millisecond
+	o := run(t, job)
+	require.Equal(t, 3, o.Status, "%v", o.err)
+	requireDead(t, await(8))
+}
+
 func TestAHostThatRunsOutOfFiles(t *testing.T) {
 	agent, err := os.Executable()
 	require.NoError(t, err)

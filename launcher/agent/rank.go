@@ -28,6 +28,11 @@ func (a *agent) startRanks() error {
 	if problem != nil {
 		return a.conn.Send(problem)
 	}
+	if ranks := a.host().Ranks; len(ranks) > 0 {
+		if problem := refuseFiles(ranks[0], len(ranks)); problem != nil {
+			return a.conn.Send(problem)
+		}
+	}
 	makeRoom(programs)
 	var failed atomic.Pointer[error]
 	a.children.each(len(programs), func(local int) bool {
