@@ -91,7 +91,7 @@ func TestHostsFindOutWhereTheyReachEachOther(t *testing.T) {
 	for r, got := range words(t, run(t, c, ask...), 3) {
 		require.Equal(t, []string{fmt.Sprintf("10.7.0.%d", r+1), "10.7.0.1"}, got)
 	}
-	run(t, c, "--stage", "./allreduce")
+	run(t, c, "--ports", "40000-40099", "--stage", "./allreduce")
 
 	// Where nothing is left, those who do not reach each other are named.
 	ip(t, c.Hosts[1], "route add blackhole 10.7.0.1")
