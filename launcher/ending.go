@@ -104,17 +104,19 @@ func (l *launch) signalled(s os.Signal) {
 	case n == syscall.SIGTSTP:
 		l.pause()
 	case n == syscall.SIGQUIT: // where ranks are is told before they end of it
-		l.afterStacks(false, func() { l.forward(n) })
+		l.afterStacks(false, func() { l.forward(n, "") })
 	default:
 		if n == syscall.SIGWINCH {
 			l.resize()
 		}
-		l.forward(n)
+		l.forward(n, "")
 	}
 }
 
-// forward sends a signal to every rank's process group.
-func (l *launch) forward(s syscall.Signal) {
+// forward sends a signal to every rank's process group. The event says when,
+// if it was not the user's moment.
+func (l *launch) forward(s syscall.Signal, when string) {
+	l.event(Event{Kind: Signalled, Rank: -1, Message: signalName(int(s)) + " to all ranks" + when})
 	for _, h := range l.hosts {
 		if !h.ended() {
 			h.conn.Send(&wire.Signal{Signal: int(s)})

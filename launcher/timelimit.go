@@ -45,6 +45,5 @@ func (l *launch) setTimers() {
 // signalEarly sends the signal that announces the time limit.
 func (l *launch) signalEarly() {
 	e := l.job.Limits.Early
-	l.event(Event{Kind: Signalled, Rank: -1, Message: fmt.Sprintf("%s to all ranks, %v before the time limit", signalName(int(e.Signal)), e.Before)})
-	l.forward(e.Signal)
+	l.forward(e.Signal, fmt.Sprintf(", %v before the time limit", e.Before))
 }
