@@ -13,7 +13,7 @@ import (
 	"github.com/gorun/gorun/launcher/wire"
 )
 
-// Variables take this way: select takes from the launcher's environment what
+// Variables take this way: selected takes from the launcher's environment what
 // may leave it, the agent adds what is its host's (agent/env.go), and what
 // tells a rank its place comes last (rankenv).
 
@@ -93,10 +93,11 @@ func matchesAny(name string, patterns []string) bool {
 }
 
 // matches is path.Match, but that it is fast for what most patterns are, names
-// and beginnings of names: every variable is compared with dozens.
+// and beginnings of names, since every variable is compared with dozens, and
+// that a "*" at the end takes slashes too: names are no paths.
 func matches(pattern, name string) bool {
-	if pattern == "" || name == "" || pattern[0] != name[0] && strings.IndexByte(meta, pattern[0]) < 0 {
-		return pattern == name
+	if pattern != "" && name != "" && pattern[0] != name[0] && strings.IndexByte(meta, pattern[0]) < 0 {
+		return false
 	}
 	i := strings.IndexAny(pattern, meta)
 	switch {
