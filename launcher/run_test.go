@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -218,6 +219,9 @@ func TestAStalledReaderSlowsTheRanksAndLosesNothing(t *testing.T) {
 		require.Fail(t, "the job ended before its output was read", "%v", o.err)
 	case <-time.After(3 * time.Second):
 	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	require.Less(t, memory.HeapInuse, uint64(64<<20), "output is held in memory")
 	total := int64(len(buf))
 	counted := make(chan int64)
 	go func() {
