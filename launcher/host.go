@@ -28,6 +28,10 @@ type host struct {
 	stderr *excerpt // the last that the agent or the remote shell said
 
 	reached, source netip.Addr // ends of its SSH connection; zero: none
+	// token is how others know it from another host when they look for it; the
+	// same each time, since its agent may be asked later than theirs. nil: nobody
+	// has looked.
+	token []byte
 
 	heard   atomic.Int64 // when a message came last, in nanoseconds since launch.began
 	reading sync.WaitGroup

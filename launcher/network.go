@@ -181,8 +181,11 @@ func probe(ctx context.Context, hosts []*host, choices []choice, ports wire.Port
 	questions := make([]wire.Probe, count)
 	for i, h := range hosts {
 		q := &questions[i]
-		q.Port, q.Token = cmp.Or(h.hello.HighPort, h.hello.FreePort), make([]byte, 16)
-		rand.Read(q.Token)
+		if h.token == nil {
+			h.token = make([]byte, 16)
+			rand.Read(h.token)
+		}
+		q.Port, q.Token = cmp.Or(h.hello.HighPort, h.hello.FreePort), h.token
 		for _, a := range choices[i].addrs {
 			q.Listen = append(q.Listen, a.String())
 		}
