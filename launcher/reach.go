@@ -90,11 +90,13 @@ func (r *reacher) check(hosts []hostfiles.Host) error {
 	return &PlanError{problems}
 }
 
-// warn tells of a warning while hosts are being reached.
+// warn tells of a warning. Without an attempt at a job there are no events.
 func (r *reacher) warn(text string) {
-	if r.tell != nil {
-		r.tell(Event{Kind: Warning, Rank: -1, Message: text})
+	if r.tell == nil {
+		r.log.Warn(text)
+		return
 	}
+	r.tell(Event{Kind: Warning, Rank: -1, Message: text})
 }
 
 func (r *reacher) close() {

@@ -27,7 +27,7 @@ type cleaning struct {
 // hostFlags are the flags of a job that concern its hosts and not its ranks.
 var hostFlags = []string{
 	"hostfile", "H", "allocation", "launcher", "local", "start-timeout",
-	"p", "i", "F", "accept-new-host-keys", "v", "q", "h",
+	"rsh", "p", "i", "J", "identity-agent", "F", "accept-new-host-keys", "v", "q", "h",
 }
 
 // flags returns the table of flags of gorun clean.

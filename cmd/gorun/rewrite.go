@@ -48,7 +48,7 @@ func (p program) called(name string) string { return p.line.with(p.begin, 1, nam
 // surroundings are the flags that make what a rank finds around it: on which
 // host it is, its variables and its folder.
 var surroundings = []string{
-	"hostfile", "H", "local", "p", "i", "F", "accept-new-host-keys", "wdir",
+	"hostfile", "H", "local", "launcher", "rsh", "p", "i", "J", "identity-agent", "F", "accept-new-host-keys", "wdir",
 	"x", "set-env", "export", "env", "genv", "genvlist", "genvall", "genvnone",
 	"env-file", "unset-env", "prepend-env", "append-env", "env-compat", "umask", "iface",
 }
