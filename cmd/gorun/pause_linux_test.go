@@ -62,6 +62,8 @@ func paused(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	time.Sleep(lasts)
 	ts.Check(cmd.Process.Signal(unix.SignalNum("SIG" + args[3])))
+	hung := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer hung.Stop()
 	rest, _ := io.ReadAll(stdout)
 	cmd.Wait() // its error only says that the status is not 0
 	if found := cmd.ProcessState.ExitCode(); found != status {

@@ -23,6 +23,7 @@ import (
 //	read                 print standard input line by line, and its end
 //	wait                 print "ready", and each signal and "ready" again; QUIT ends
 //	world                print the world that the environment tells, if it is consistent
+//	rest                 print "ready" and the process's id, catch TSTP, end with CONT
 //	stay                 print "ready", and again at each INT and TERM
 func rankecho() {
 	args := os.Args[1:]
@@ -74,6 +75,15 @@ func rankecho() {
 	case "world":
 		w, err := rankenv.Current()
 		fmt.Printf("%v, error %v\n", w, err)
+	case "rest":
+		c := make(chan os.Signal, 8)
+		signal.Notify(c, syscall.SIGTSTP, syscall.SIGCONT)
+		fmt.Println("ready", os.Getpid())
+		for s := range c {
+			if s == syscall.SIGCONT {
+				return
+			}
+		}
 	case "stay":
 		c := make(chan os.Signal, 8)
 		signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
