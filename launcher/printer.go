@@ -25,12 +25,12 @@ func hostWindow(hosts int) int64 {
 }
 
 // printer writes what ranks print. Readers of agents hand it output and never
-// wait for it: what it holds is bounded by the credit that the agents have. It
+// wait for it: what it holds is bounded by the credit that the agents have, and by
+// localPipes, which reads on when it was told. It
 // tells the source when the writers took the bytes.
 type printer struct {
 	merger  *stdio.Merger
 	writers [2]io.Writer        // by stdio.Stream
-	window  int64               // of a host
 	ended   func(rank int)      // told of each stream of a rank that has ended
 	failed  func(error)         // told of a writer's first error
 	broken  [2]bool             // streams whose writer failed; their output is dropped
