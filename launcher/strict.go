@@ -14,9 +14,11 @@ import (
 //   - hosts that do not reach each other at the address that others use;
 //   - a host on which the launcher's working folder is missing, where ranks
 //     would start in the home folder;
-//   - a host that cannot give ranks the limits that are asked for.
+//   - a host that cannot give ranks the limits that are asked for;
+//   - a program that is linked with an MPI library, whose ranks would each be
+//     alone.
 //
-// The last two are for agents to find (wire.App.DirHint, wire.Start.Strict).
+// The last three are for agents to find (wire.App.DirHint, wire.Start.Strict).
 // What comes up while ranks run is told and ends nothing.
 
 // warn passes on what is odd about the job, not anew in every attempt. Its

@@ -112,6 +112,9 @@ func (a *agent) prepare(app wire.App, w rankenv.World, host map[string]string, l
 	} else {
 		p.path = path
 	}
+	if err := a.checkMPI(p.path); err != nil {
+		return p, err
+	}
 	p.exec, p.argv = p.path, app.Args
 	if len(app.Wrap) > 0 {
 		if p.exec, err = findProgram(app.Wrap[0], p.dir, search); err != nil {
