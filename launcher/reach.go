@@ -171,7 +171,7 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 }
 
 // slowReach is when the user is told which hosts keep the job waiting.
-const slowReach = 3 * time.Second
+const slowReach = 5 * time.Second
 
 // listNames names the first of some hosts and counts the rest.
 func listNames(hosts []*host, some map[*host]bool) string {
