@@ -65,7 +65,7 @@ func (l *launch) supervise(ctx context.Context) error {
 		case <-l.early.C:
 			l.signalEarly()
 		case <-l.limit.C:
-			l.afterStacks(true, func() { l.end(ErrTimeout, syscall.SIGTERM) })
+			l.timeIsUp()
 		case <-l.due.C:
 			l.initOver()
 		case <-done:
@@ -167,7 +167,8 @@ func (l *launch) beat(now time.Time) {
 // noticePause finds out whether this process itself was stopped for so long
 // that its agents gave it up.
 func (l *launch) noticePause(now time.Time) {
-	if gap := now.Sub(l.beaten); !l.beaten.IsZero() && gap > l.job.Limits.node() {
+	limit := l.job.Limits.node()
+	if gap := now.Sub(l.beaten); limit > 0 && !l.beaten.IsZero() && gap > limit {
 		l.stopped = gap
 	}
 }

@@ -3,6 +3,7 @@ package launcher
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"time"
 )
 
@@ -42,8 +43,20 @@ func (l *launch) setTimers() {
 	l.limit.set(time.Until(l.deadline))
 }
 
-// signalEarly sends the signal that announces the time limit.
+// timeIsUp ends the job at its time limit. That is the reason from now on: ranks
+// may end of the stack traces that come before the stop.
+func (l *launch) timeIsUp() {
+	if l.stopping {
+		return
+	}
+	l.reason = ErrTimeout
+	l.afterStacks(true, func() { l.end(ErrTimeout, syscall.SIGTERM) })
+}
+
+// signalEarly sends the signal that announces the time limit, once: a pause that
+// ends later puts nothing off any more.
 func (l *launch) signalEarly() {
+	l.early.clear()
 	e := l.job.Limits.Early
 	l.forward(e.Signal, fmt.Sprintf(", %v before the time limit", e.Before))
 }

@@ -43,6 +43,9 @@ func (a *agent) takeStacks(m *wire.TakeStacks) {
 		wg.Go(func() {
 			for r := range next {
 				for _, pid := range family(r.pid) {
+					if ctx.Err() != nil {
+						break
+					}
 					a.conn.SendBulk(&wire.Stack{Rank: r.number, PID: pid, Text: a.describeProcess(ctx, pid)})
 				}
 			}
@@ -54,9 +57,14 @@ func (a *agent) takeStacks(m *wire.TakeStacks) {
 	close(next)
 	wg.Wait()
 	if m.Ending {
-		a.quitGoPrograms(leaders)
+		end, _ := ctx.Deadline()
+		awaitPIDs(a.quitGoPrograms(leaders), time.Now().Add(min(quitPatience, time.Until(end))))
 	}
 }
+
+// quitPatience is how long Go programs may take to print their goroutines
+// before the TERM that follows cuts them off. One that catches QUIT goes on.
+const quitPatience = time.Second
 
 // leaders returns the ranks that live.
 func (a *agent) leaders() (alive []*rank) {
@@ -71,8 +79,8 @@ func (a *agent) leaders() (alive []*rank) {
 }
 
 // quitGoPrograms has Go programs print their goroutines, which no debugger
-// does as well, and end.
-func (a *agent) quitGoPrograms(leaders []*rank) {
+// does as well, and end. It returns them.
+func (a *agent) quitGoPrograms(leaders []*rank) (told []int) {
 	for _, r := range leaders {
 		for _, pid := range family(r.pid) {
 			if languageOf(pid) != golang {
@@ -82,10 +90,12 @@ func (a *agent) quitGoPrograms(leaders []*rank) {
 			r.told = true
 			if r.alive {
 				syscall.Kill(pid, syscall.SIGQUIT)
+				told = append(told, pid)
 			}
 			a.mu.Unlock()
 		}
 	}
+	return told
 }
 
 // family returns a process and the first of those below it.
