@@ -152,33 +152,6 @@ func TestChooseAddressesAlwaysFindsSome(t *testing.T) {
 	})
 }
 
-func TestElect(t *testing.T) {
-	saw := func(by string, reached ...int) sighting { return sighting{by, wire.Sighting{Reached: reached}} }
-	for name, c := range map[string]struct {
-		seen   []sighting
-		best   int
-		missed []string
-	}{
-		"the first that all reach":     {[]sighting{saw("a", 0), saw("b", 0, 1)}, 0, nil},
-		"another, if none reaches it":  {[]sighting{saw("a", 1), saw("b", 1)}, 1, nil},
-		"that which most reach":        {[]sighting{saw("a", 1), saw("b", 0), saw("c", 1)}, 1, []string{"b"}},
-		"the better of equals":         {[]sighting{saw("a", 1), saw("b", 0)}, 0, []string{"a"}},
-		"the first, if none is any":    {[]sighting{saw("a"), saw("b")}, 0, []string{"a", "b"}},
-		"nonsense does not count":      {[]sighting{saw("a", -1, 7), saw("b", 1)}, 1, []string{"a"}},
-		"alone in reaching it nowhere": {[]sighting{saw("a", 1), saw("b", 1), saw("c")}, 1, []string{"c"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			best, missed := elect(2, c.seen)
-			require.Equal(t, c.best, best)
-			var names []string
-			for _, s := range missed {
-				names = append(names, s.by)
-			}
-			require.Equal(t, c.missed, names)
-		})
-	}
-}
-
 func TestParsePorts(t *testing.T) {
 	r, err := parsePorts("40000-40099")
 	require.NoError(t, err)
