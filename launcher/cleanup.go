@@ -22,13 +22,10 @@ func (l *launch) finish(result *Result) {
 	}
 }
 
-func (l *launch) closeHosts() {
-	var wg sync.WaitGroup
-	for _, h := range l.hosts {
-		wg.Go(h.close)
-	}
-	wg.Wait()
-}
+func (l *launch) closeHosts() { closeAll(l.hosts) }
+
+// closeAll lets go of hosts at once: each may take until it is given up.
+func closeAll(hosts []*host) { forEach(hosts, func(_ int, h *host) { h.close() }) }
 
 // sweepPatience bounds how long a lost host is asked to end what is left
 // there. One that is cut off does so by itself.

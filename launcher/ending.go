@@ -51,6 +51,7 @@ func (l *launch) lose(h *host, why error) {
 	}
 	l.event(Event{Kind: HostLost, Host: h.name, Rank: -1, Message: why.Error()})
 	l.report(h.name, why.Error(), ranks...)
+	l.introduce()
 	reason := &HostError{Host: h.name, Step: "run", Err: why}
 	switch {
 	case !l.job.Continue && len(l.failures) == 0:

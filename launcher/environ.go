@@ -189,7 +189,7 @@ func (e *Env) selected(environ []string, reserved contract) (env, warnings []str
 		}
 		pass := false
 		for i, pattern := range e.Pass {
-			if matchesAny(name, []string{pattern}) {
+			if matches(pattern, name) {
 				pass, found[i] = true, true
 			}
 		}

@@ -20,7 +20,7 @@ type joining struct {
 
 // rankJoined notes that a rank has come.
 func (l *launch) rankJoined(h *host, rank int) {
-	if l.joined[rank] || rank < 0 || rank >= len(l.exits) {
+	if l.joined[rank] {
 		return
 	}
 	if limit := l.job.Limits.init(); len(l.joined) == 0 && limit > 0 {

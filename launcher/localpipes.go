@@ -35,7 +35,7 @@ func newLocalPipes(socket *net.UnixConn, p *printer, owns func(int, wire.Stream)
 		defer context.AfterFunc(l.ctx, func() { socket.CloseRead() })()
 		for {
 			rank, stream, pipe, err := wire.ReceivePipe(socket)
-			if errors.Is(err, io.EOF) || l.ctx.Err() != nil {
+			if err != nil && (errors.Is(err, io.EOF) || l.ctx.Err() != nil) {
 				return
 			}
 			if err == nil {

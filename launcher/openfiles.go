@@ -21,5 +21,9 @@ func checkOpenFiles(hosts int) error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) >= need {
 		return nil
 	}
-	return fmt.Errorf("%d hosts: expected a limit of at least %d open files, found %d: raise it by ulimit -n %d", hosts, need, limit.Cur, need)
+	noun := "hosts"
+	if hosts == 1 {
+		noun = "host"
+	}
+	return fmt.Errorf("%d %s: expected a limit of at least %d open files, found %d: raise it by ulimit -n %d", hosts, noun, need, limit.Cur, need)
 }

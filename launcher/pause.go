@@ -60,8 +60,7 @@ func (l *launch) rest() {
 		return // it has already, or CONT came first
 	}
 	l.pausing.patience = nil
-	l.screened = l.screen != nil && l.screen.cooked != nil
-	l.screen.release()
+	l.screened = l.screen.release()
 	stopProcess()
 }
 

@@ -26,8 +26,8 @@ func hostWindow(hosts int) int64 {
 
 // printer writes what ranks print. Readers of agents hand it output and never
 // wait for it: what it holds is bounded by the credit that the agents have, and by
-// localPipes, which reads on when it was told. It
-// tells the source when the writers took the bytes.
+// localPipes, which reads on when it was told. It tells the source when the
+// writers took the bytes.
 type printer struct {
 	merger  *stdio.Merger
 	writers [2]io.Writer        // by stdio.Stream

@@ -47,15 +47,43 @@ func (l *launch) receive(h *host, m wire.Message) error {
 		}
 		l.hosts[m.Node].conn.Send(&wire.Relay{Node: h.node, Payload: m.Payload})
 	default:
+		if rank, ok := about(m); ok && !l.seated(h, rank) {
+			return fmt.Errorf("the agent sent a %T of rank %d, which is not on its host", m, rank)
+		}
 		l.mail.post(letter{from: h, message: m})
 	}
 	return nil
 }
 
-// owns refuses what an agent says about another host's ranks.
+// about returns the rank that a message is about, if it is about one.
+func about(m wire.Message) (rank int, ok bool) {
+	switch m := m.(type) {
+	case *wire.Started:
+		return m.Rank, true
+	case *wire.NotStarted:
+		return m.Rank, true
+	case *wire.Joined:
+		return m.Rank, true
+	case *wire.Exited:
+		return m.Rank, true
+	case *wire.Stack:
+		return m.Rank, true
+	}
+	return 0, false
+}
+
+// seated says whether a rank is one of the host's.
+func (l *launch) seated(h *host, rank int) bool {
+	return rank >= 0 && rank < l.plan.Size && l.plan.Seat(rank).Node == h.node
+}
+
+// owns refuses output of another host's ranks, and of a stream that there is not.
 func (l *launch) owns(h *host, rank int, s wire.Stream) error {
-	if rank < 0 || rank >= l.plan.Size || l.plan.Seat(rank).Node != h.node || s != wire.Stdout && s != wire.Stderr {
+	switch {
+	case !l.seated(h, rank):
 		return fmt.Errorf("the agent sent output of rank %d, which is not on its host", rank)
+	case s != wire.Stdout && s != wire.Stderr:
+		return fmt.Errorf("the agent sent output of rank %d in stream %d, expected %d or %d", rank, s, wire.Stdout, wire.Stderr)
 	}
 	return nil
 }

@@ -84,8 +84,11 @@ func (l *launch) run(ctx context.Context, result *Result) error {
 	err := l.start()
 	if err == nil {
 		err = l.supervise(ctx)
+	} else {
+		l.abandonOutput()
 	}
 	l.finish(result)
+	l.printer.close()
 	if exit, ok := errors.AsType[*ExitError](err); ok {
 		result.First = &exit.RankExit
 	}
@@ -120,11 +123,7 @@ func (l *launch) reach(ctx context.Context) (err error) {
 		seated = append(seated, h)
 		l.hosts[a.Index] = nil
 	}
-	for _, h := range l.hosts {
-		if h != nil {
-			h.close()
-		}
-	}
+	closeAll(slices.DeleteFunc(l.hosts, func(h *host) bool { return h == nil }))
 	l.hosts = seated
 	if err := l.unlessSignalled(ctx, l.settleNetwork); err != nil {
 		l.closeHosts()

@@ -62,15 +62,16 @@ func (s *screen) take() (err error) {
 	return err
 }
 
-// release gives it back to the user.
-func (s *screen) release() {
+// release gives it back to the user, and says whether it was the rank's.
+func (s *screen) release() (taken bool) {
 	if s == nil {
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cooked != nil {
+	if taken = s.cooked != nil; taken {
 		term.Restore(s.fd, s.cooked) // an error means that it is gone
 		s.cooked = nil
 	}
+	return taken
 }

@@ -19,6 +19,8 @@ type state struct {
 	stopping bool
 	sooner   bool // the user insisted: KILL without grace
 
+	introduced bool // the hosts' members were told of each other
+
 	joining
 	pausing
 	stacks
@@ -185,8 +187,11 @@ func (l *launch) allEnded() bool {
 // handle acts on what an agent sent.
 func (l *launch) handle(m letter) {
 	h := m.from
-	if m.message == nil {
-		if !h.ended() {
+	switch {
+	case h.lost != nil:
+		return // the verdict stands, whatever was still on its way
+	case m.message == nil:
+		if !h.done {
 			l.lose(h, streamError(h, m.err))
 		}
 		return
@@ -232,10 +237,13 @@ func (l *launch) handle(m letter) {
 }
 
 // introduce tells the members of all hosts where the others are, as soon as
-// that is known of all.
+// that is known of all but those that were lost before they could say it.
 func (l *launch) introduce() {
 	var all []string
 	for _, h := range l.hosts {
+		if h.lost != nil {
+			continue
+		}
 		if !h.ready {
 			return
 		}
@@ -243,9 +251,10 @@ func (l *launch) introduce() {
 			all = append(all, h.gossip)
 		}
 	}
-	if len(all) < 2 {
+	if l.introduced || len(all) < 2 {
 		return
 	}
+	l.introduced = true
 	meet, err := wire.Share(&wire.Meet{Gossip: all})
 	if err != nil {
 		l.event(Event{Kind: Warning, Rank: -1, Message: fmt.Sprintf("the hosts cannot be told of each other: %v", err)})
@@ -302,13 +311,13 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 
 // exited notes a rank's end; false if that is no news.
 func (l *launch) exited(h *host, e RankExit) bool {
-	if e.Rank < 0 || e.Rank >= len(l.exits) || l.exits[e.Rank] != nil {
+	if l.exits[e.Rank] != nil {
 		return false
 	}
 	l.exits[e.Rank] = &e
 	l.running--
 	if e.Rank == l.screenRank() {
-		time.AfterFunc(screenPatience, l.screen.release)
+		time.AfterFunc(screenPatience, func() { l.screen.release() })
 	}
 	l.event(Event{Kind: RankExited, Host: h.name, Rank: e.Rank, Message: e.String(), Exit: &e})
 	return true

@@ -7,9 +7,15 @@ import (
 	"time"
 )
 
-// checkLimits refuses limits that contradict each other.
+// minNode is the shortest Limits.Node: a healthy host is as silent on a busy
+// network, and the beats of a lease take their share of the time.
+const minNode = 100 * time.Millisecond
+
+// checkLimits refuses limits that cannot be kept or contradict each other.
 func checkLimits(l Limits) error {
 	switch {
+	case l.Node > 0 && l.Node < minNode:
+		return fmt.Errorf("--node-timeout: expected at least %v, found %v", minNode, l.Node)
 	case l.Early == EarlySignal{}:
 		return nil
 	case l.Run <= 0:
