@@ -100,6 +100,7 @@ func (c *command) run(con *console) int {
 		c.job.Log = con.logger()
 	}
 
+	boundMemory(len(c.job.Hosts))
 	result := &launcher.Result{}
 	if c.dryRun {
 		err = c.plan(ctx, progress)
