@@ -2,16 +2,21 @@
 
 package agent
 
-import "github.com/gorun/gorun/launcher/agent/cgroup"
+import (
+	"sync"
+
+	"github.com/gorun/gorun/launcher/agent/cgroup"
+)
 
 // oomCounter tells whether the kernel's out-of-memory killer has struck: in
 // the control groups of the agent, whose processes are its ranks too, or
-// somewhere on the host, which is a weaker hint. One goroutine at a time uses
-// it. The zero value knows of none.
+// somewhere on the host, which is a weaker hint. The zero value knows of none.
 type oomCounter struct {
-	begun       bool
-	folders     cgroup.Folders
-	group, host int // kills that ranks' ends account for
+	begun   bool
+	folders cgroup.Folders
+
+	mu          sync.Mutex // ranks end on several goroutines
+	group, host int        // kills that ranks' ends account for
 }
 
 func (o *oomCounter) begin(f cgroup.Folders) {
@@ -26,6 +31,8 @@ func (o *oomCounter) take() (group, host bool) {
 	if !o.begun {
 		return false, false
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if n, ok := o.folders.OOMKills(); ok && n > o.group {
 		o.group++
 		group = true

@@ -63,15 +63,13 @@ func (b *beacon) serve(l net.Listener, token []byte) {
 	defer context.AfterFunc(b.ctx, func() { l.Close() })()
 	for {
 		conn, err := l.Accept()
-		if b.ctx.Err() != nil {
-			return
-		}
 		if err != nil {
 			select { // out of descriptors: not at full speed
 			case <-time.After(probeSlow):
+				continue
 			case <-b.ctx.Done():
+				return
 			}
-			continue
 		}
 		select {
 		case b.guests <- struct{}{}:

@@ -124,7 +124,8 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 	return m
 }
 
-// ended records the end of a rank. It runs on the reaping goroutine.
+// ended records the end of a rank. It runs on the reaping goroutine or, for a
+// rank that was quicker than its fork, on the one that started it.
 func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	at := time.Now()
 	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus()}
