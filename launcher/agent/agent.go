@@ -28,9 +28,10 @@ const orphanGrace = 2 * time.Second
 
 // agent is one host's part of one job.
 //
-// Three kinds of goroutine work on it: the receiving one, which is run's own
-// and acts on the launcher's messages in order; one for each stream of a rank;
-// and the keeper, which ends the job. run waits for all of them.
+// The receiving goroutine is run's own: it acts on the launcher's messages in
+// order. Beside it there are one for each stream of a rank, the keeper, which
+// ends the job, and those of wg, which do what would block the first. run waits
+// for all of them.
 type agent struct {
 	conn    *wire.Conn
 	folders folders
@@ -39,7 +40,7 @@ type agent struct {
 
 	children children
 	pumps    sync.WaitGroup // one for each stream of a rank
-	wg       sync.WaitGroup // the lease, the signals
+	wg       sync.WaitGroup // the lease, the signals, a probe, a pause, stack traces
 	began    time.Time
 	heard    atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
 
@@ -129,34 +130,6 @@ func (a *agent) serve(err error) error {
 	return err
 }
 
-var (
-	errGuardian = errors.New("the guardian is gone")
-	errSilence  = errors.New("nothing was heard from the launcher")
-)
-
-// takeStream moves the launcher's stream away from descriptors 0 and 1, which
-// libraries and children write to without thinking.
-func takeStream() (s stream, err error) {
-	for fd, name := range []string{"standard input", "standard output"} {
-		moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
-		if err == nil {
-			err = unix.SetNonblock(moved, true) // so that Close ends a blocked read
-		}
-		if err != nil {
-			return s, fmt.Errorf("take over %s: %w", name, err)
-		}
-		s[fd] = os.NewFile(uintptr(moved), name)
-	}
-	return s, parkStandardStreams()
-}
-
-// stream joins the two halves of the launcher's stream.
-type stream [2]*os.File
-
-func (s stream) Read(p []byte) (int, error)  { return s[0].Read(p) }
-func (s stream) Write(p []byte) (int, error) { return s[1].Write(p) }
-func (s stream) Close() error                { return errors.Join(s[0].Close(), s[1].Close()) }
-
 // catchAll catches every signal that can be, even what was ignored when this
 // process started: exec gives what is caught its default disposition, so that
 // ranks start clean. Nothing is done with them.
@@ -169,21 +142,6 @@ func catchAll() {
 			signal.Notify(ignored, s)
 		}
 	}
-}
-
-// watch gives the launcher up when the guardian dies.
-func (a *agent) watch(term <-chan os.Signal) {
-	select {
-	case <-term:
-		a.lose(errGuardian)
-	case <-a.ctx.Done():
-	}
-}
-
-// lose gives the launcher up: it ends receive, and with it the job here.
-func (a *agent) lose(cause error) {
-	a.cancel(cause)
-	a.conn.Close()
 }
 
 // receive acts on messages until the stream ends, which is the launcher's way
@@ -312,30 +270,6 @@ func (a *agent) begin(own *wire.Begin) error {
 
 // host is this agent's own host in the plan.
 func (a *agent) host() wire.Host { return a.start.Hosts[a.start.Node] }
-
-// keepLease beats for the launcher and gives it up after silence.
-func (a *agent) keepLease() {
-	timeout := time.Duration(a.start.Timeout)
-	tick := time.NewTicker(timeout / wire.Beats)
-	defer tick.Stop()
-	for {
-		select {
-		case now := <-tick.C:
-			if a.paused() {
-				continue
-			}
-			if now.Sub(a.began)-time.Duration(a.heard.Load()) > timeout {
-				a.lose(errSilence)
-				return
-			}
-			if a.conn.Send(&wire.Heartbeat{Clock: now.UnixNano()}) != nil {
-				return
-			}
-		case <-a.ctx.Done():
-			return
-		}
-	}
-}
 
 // finish ends whatever still runs after the stream has ended with err, and
 // all goroutines.

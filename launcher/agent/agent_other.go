@@ -23,4 +23,5 @@ func execProgram([]string) int {
 	fmt.Fprintln(os.Stderr, "gorun agent:", errSystem)
 	return 1
 }
+
 func clean() error { return errSystem }

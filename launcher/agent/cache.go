@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -59,20 +58,4 @@ func lastUse(info fs.FileInfo) time.Time {
 		return read
 	}
 	return info.ModTime()
-}
-
-// shortCommand is a command line as a list shows it.
-func shortCommand(words []string) string {
-	const most = 100
-	text := strings.ToValidUTF8(strings.Join(words, " "), "?")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return text
 }

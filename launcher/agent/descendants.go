@@ -3,14 +3,10 @@
 package agent
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -102,69 +98,13 @@ func descendants() []int {
 	return all
 }
 
-// processes lists the process ids of this PID namespace.
-func processes() []int {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// parent reads proc(5)'s stat; the name in it may hold anything, so fields
-// count from its last parenthesis.
-func parent(pid int) (ppid int, state byte, ok bool) {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0, 0, false
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) < 2 {
-		return 0, 0, false
-	}
-	ppid, err = strconv.Atoi(fields[1])
-	return ppid, fields[0][0], err == nil
-}
-
 // marked lists the processes whose environment says that they belong to job.
 // A program can erase its environment, so this is the last way to find it.
 func marked(job string) []int {
-	var pids []int
-	for _, pid := range processes() {
-		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		for entry := range bytes.SplitSeq(b, []byte{0}) {
-			path, found := bytes.CutPrefix(entry, []byte(jobPathVar+"="))
-			if found && onPath(string(path), job) {
-				pids = append(pids, pid)
-				break
-			}
-		}
-	}
-	return pids
-}
-
-// onPath says whether a GORUN_JOB_PATH, "outer/host:inner/host", goes through
-// job. A sweep of the outer job finds the inner one, never the reverse.
-func onPath(path, job string) bool {
-	return slices.ContainsFunc(strings.Split(path, ":"), func(step string) bool {
-		id, _, _ := strings.Cut(step, "/")
-		return id == job
+	return slices.DeleteFunc(processes(), func(pid int) bool {
+		return pid == os.Getpid() || !onPath(jobPathOf(pid), job)
 	})
 }
-
-// jobPathVar tells a process the jobs it belongs to, outermost first.
-const jobPathVar = "GORUN_JOB_PATH"
 
 // sweepJob kills the processes of a job by their control group and by their
 // environment, and removes its folders.

@@ -2,13 +2,7 @@
 
 package agent
 
-import (
-	"bytes"
-	"fmt"
-	"os"
-	"strconv"
-	"time"
-)
+import "time"
 
 // A process that ends closes its files and sockets before it can be reaped,
 // and giving back a GPU can take long in between. Its peers may see that, fail
@@ -25,22 +19,3 @@ func (a *agent) noteDying(now time.Time) {
 		}
 	}
 }
-
-// exiting reports whether a process has begun to end, as a zombie has too.
-func exiting(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	// proc_pid_stat(5): the name in parentheses may have anything in it; flags
-	// are the seventh field behind it.
-	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(fields) < 7 {
-		return false
-	}
-	flags, err := strconv.ParseUint(string(fields[6]), 10, 32)
-	return err == nil && flags&flagExiting != 0
-}
-
-// flagExiting is PF_EXITING of the kernel's include/linux/sched.h.
-const flagExiting = 0x4

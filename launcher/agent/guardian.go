@@ -81,17 +81,3 @@ func waitFor(pid int) (syscall.WaitStatus, error) {
 		}
 	}
 }
-
-// parkStandardStreams points standard input at the null device and standard
-// output at standard error.
-func parkStandardStreams() error {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
-	if err := unix.Dup3(int(null.Fd()), 0, 0); err != nil {
-		return err
-	}
-	return unix.Dup3(2, 1, 0)
-}

@@ -3,13 +3,11 @@
 package agent
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -125,36 +123,6 @@ func jobMarks(self map[int]bool) map[int]string {
 	return marks
 }
 
-// jobPathOf returns the GORUN_JOB_PATH of a process, "" if it has none.
-func jobPathOf(pid int) string {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-	if err != nil {
-		return ""
-	}
-	for entry := range bytes.SplitSeq(b, []byte{0}) {
-		if path, found := bytes.CutPrefix(entry, []byte(jobPathVar+"=")); found {
-			return string(path)
-		}
-	}
-	return ""
-}
-
-// innermost returns the last job of a GORUN_JOB_PATH.
-func innermost(path string) string {
-	step := path[strings.LastIndexByte(path, ':')+1:]
-	job, _, _ := strings.Cut(step, "/")
-	return job
-}
-
-// ownProcesses lists the processes of this user.
-func ownProcesses() []int {
-	return slices.DeleteFunc(processes(), func(pid int) bool {
-		var stat unix.Stat_t
-		err := unix.Stat(filepath.Join("/proc", strconv.Itoa(pid)), &stat)
-		return err != nil || int(stat.Uid) != os.Geteuid()
-	})
-}
-
 // readAgents notes the agents and guardians among the processes.
 func (s *survey) readAgents() {
 	for _, pid := range ownProcesses() {
@@ -183,15 +151,6 @@ func agentOf(pid int) (job, token string) {
 func (s *survey) noteAgent(token string) {
 	s.agents[token] = true
 	s.jobs[jobOf(token)] = true
-}
-
-// commandLine returns the words of a process, none if it has ended.
-func commandLine(pid int) []string {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-	if err != nil || len(b) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
 // readFolders returns the agents' folders that nobody holds, and notes the
@@ -252,12 +211,6 @@ func killLost(job string) (left []int) {
 		}
 		return pids
 	})
-}
-
-// alive says whether a process is neither gone nor a zombie.
-func alive(pid int) bool {
-	_, state, ok := parent(pid)
-	return ok && state != 'Z' && state != 'X'
 }
 
 // ownFile says whether a file is this user's.

@@ -11,8 +11,8 @@ import (
 //	agent --job JOB      guardian and agent, on standard input and output
 //	agent run TOKEN      the agent below the guardian; TOKEN names its folders
 //	agent --sweep JOB    kill and remove what is left of a job on this host
-//	agent exec …         what a rank is before it is the user's program, see execArgs
 //	agent --clean        the same for all lost jobs, on standard input and output
+//	agent exec …         what a rank is before it is the user's program, see execArgs
 func Main(args []string) int {
 	var err error
 	switch {
