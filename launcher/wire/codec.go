@@ -4,10 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
-	"sync"
-	"time"
 )
 
 // Fixed by the protocol.
@@ -24,10 +21,6 @@ const (
 	// (1), time (8), big endian.
 	outputHeader = 13
 )
-
-// tableHash is computed on first use: it reflects over the whole table, and
-// most processes that link this package are ranks' parents in a hurry.
-var tableHash = sync.OnceValue(hashTable)
 
 var (
 	typeOf     = map[reflect.Type]byte{}
@@ -189,75 +182,4 @@ func decodeSequence(p []byte, v reflect.Value) ([]byte, error) {
 		v.Set(s)
 	}
 	return p, nil
-}
-
-// Output is a piece of what a rank wrote, at most MaxData bytes.
-type Output struct {
-	Rank   int
-	Stream Stream
-	Time   time.Time // when the agent read it
-	Data   []byte
-
-	chunk *Chunk // where Data lies, if that goes back to a pool
-}
-
-func (o *Output) putHeader(frame []byte) {
-	frame[0] = outputType
-	binary.BigEndian.PutUint32(frame[frameHeader:], uint32(o.Rank))
-	frame[frameHeader+4] = byte(o.Stream)
-	binary.BigEndian.PutUint64(frame[frameHeader+5:], uint64(o.Time.UnixNano()))
-}
-
-// Release gives the memory of Data back. The Output must not be used after it.
-func (o *Output) Release() {
-	if o.chunk != nil {
-		o.chunk.Release()
-		o.chunk, o.Data = nil, nil
-	}
-}
-
-// Chunk is memory for one frame of output: data is read into Room and sent
-// from where it lies.
-type Chunk struct {
-	buf [frameHeader + outputHeader + MaxData]byte
-}
-
-var chunks = sync.Pool{New: func() any { return new(Chunk) }}
-
-// NewChunk returns a Chunk; SendOutput or Release ends it.
-func NewChunk() *Chunk { return chunks.Get().(*Chunk) }
-
-// Room is where the data goes.
-func (c *Chunk) Room() []byte { return c.buf[frameHeader+outputHeader:] }
-
-// Release gives c back.
-func (c *Chunk) Release() { chunks.Put(c) }
-
-// readOutput reads the payload of an Output, n bytes, from r.
-func readOutput(r io.Reader, n int) (*Output, error) {
-	if n < outputHeader || n > outputHeader+MaxData {
-		return nil, fmt.Errorf("wire: Output of %d bytes, expected %d to %d", n, outputHeader, outputHeader+MaxData)
-	}
-	// A chunk for a few bytes would hold many times what its credit says.
-	var c *Chunk
-	var p []byte
-	if n > MaxData/2 {
-		c = NewChunk()
-		p = c.buf[frameHeader : frameHeader+n]
-	} else {
-		p = make([]byte, n)
-	}
-	if _, err := io.ReadFull(r, p); err != nil {
-		if c != nil {
-			c.Release()
-		}
-		return nil, err
-	}
-	return &Output{
-		Rank:   int(int32(binary.BigEndian.Uint32(p))),
-		Stream: Stream(p[4]),
-		Time:   time.Unix(0, int64(binary.BigEndian.Uint64(p[5:]))),
-		Data:   p[outputHeader:],
-		chunk:  c,
-	}, nil
 }

@@ -60,7 +60,7 @@ func NewConn(stream io.ReadWriteCloser) *Conn {
 
 // Send queues a control message. It does not block: the peer is slow at
 // reading only for as long as its lease lasts. An error means that m was not
-// queued and that nothing more will be sent.
+// queued and, unless it is ErrTooLarge, that nothing more will be sent.
 func (c *Conn) Send(m Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,6 @@
 // Package wire is the protocol between the launcher and the agent of one host,
-// spoken over whatever byte stream reaches it: an SSH channel or a pipe.
+// spoken over whatever byte stream reaches it: an SSH channel, or a socket to a
+// child, which also carries the pipes of ranks, see [SendPipe].
 //
 // A [Conn] sends and receives messages. Each message is one frame:
 //
@@ -25,12 +26,12 @@
 // Control goes before output: a Conn keeps two queues and empties the first
 // before it takes from the second, so that a heartbeat or a stop never waits
 // behind more than one frame of output. Output costs credit: the launcher
-// grants a [Window] of bytes to each agent and gives back what its own reader
-// took, so that a stalled terminal slows the ranks instead of filling memory.
+// grants a [Window] of bytes to each agent and gives back what its printer has
+// written, so that a stalled terminal slows the ranks instead of filling memory.
 // The receiver must therefore always read on; it never needs to block.
 //
 // # Security
 //
-// The stream itself is authenticated by SSH, or is a pipe to a child. Lengths
+// The stream itself is authenticated by SSH, or leads to a child. Lengths
 // are checked before anything is allocated, so garbage costs no memory.
 package wire

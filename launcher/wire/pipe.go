@@ -7,49 +7,7 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 )
-
-// ReadChunk blocks until there is something to read from a pipe, and only then
-// takes memory for it: most of a host's streams are silent most of the time. It
-// reads on while the writer keeps up, since fuller frames are fewer. n is 0 at
-// the end of the pipe.
-func ReadChunk(pipe syscall.RawConn) (chunk *Chunk, n int) {
-	err := pipe.Read(func(fd uintptr) (done bool) {
-		chunk = NewChunk()
-		n, done = readReady(int(fd), chunk.Room())
-		if n == 0 {
-			chunk.Release()
-			chunk = nil
-		}
-		return done
-	})
-	if err != nil {
-		return nil, 0
-	}
-	return chunk, n
-}
-
-// readReady reads into room until that is full or nothing is there. It is done if
-// it has read something or the pipe has ended.
-func readReady(fd int, room []byte) (n int, done bool) {
-	for n < len(room) {
-		got, err := syscall.Read(fd, room[n:])
-		if err == syscall.EINTR {
-			continue
-		}
-		if got <= 0 {
-			return n, n > 0 || err != syscall.EAGAIN
-		}
-		n += got
-	}
-	return n, true
-}
-
-// Output makes an Output of the first n bytes of c's room. Its Release ends c.
-func (c *Chunk) Output(rank int, stream Stream, at time.Time, n int) *Output {
-	return &Output{Rank: rank, Stream: stream, Time: at, Data: c.Room()[:n], chunk: c}
-}
 
 // Where launcher and agent are on one host, the launcher reads the ranks' output
 // itself: the agent sends it the pipes (unix(7), SCM_RIGHTS) over the socket
@@ -89,9 +47,12 @@ func SendPipe(socket syscall.RawConn, rank int, stream Stream, pipe *os.File) er
 func ReceivePipe(socket *net.UnixConn) (rank int, stream Stream, pipe *os.File, err error) {
 	var m [pipeMessage]byte
 	rights := make([]byte, syscall.CmsgSpace(4))
-	n, nRights, _, _, err := socket.ReadMsgUnix(m[:], rights)
+	n, nRights, flags, _, err := socket.ReadMsgUnix(m[:], rights)
 	if err != nil {
 		return 0, 0, nil, err
+	}
+	if flags&syscall.MSG_CTRUNC != 0 {
+		return 0, 0, nil, errors.New("wire: a rank's pipe is beyond the limit of open files of this process (ulimit -n)")
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:nRights])
 	if err != nil || n != len(m) || len(messages) != 1 {

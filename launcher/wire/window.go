@@ -5,14 +5,6 @@ import (
 	"sync"
 )
 
-// frameCost is what a frame of output counts beside its data: about the memory
-// that its receiver needs to hold it. Without it a rank that writes a few bytes
-// at a time would fill, within its credit, a hundred times that in memory.
-const frameCost = 256
-
-// Cost is the credit that o takes.
-func (o *Output) Cost() int64 { return frameCost + int64(len(o.Data)) }
-
 // Window is credit in bytes: who sends takes from it, who receives gives it
 // back. The zero Window is empty.
 type Window struct {
