@@ -38,7 +38,16 @@ func TestMain(m *testing.M) {
 	// A program built with the race detector sleeps for a second when it ends,
 	// and these tests start hundreds.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	goleak.VerifyTestMain(m)
+	cache, err := os.MkdirTemp("", "launcher-cache-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sshserver.Cache = cache // the test binary is large, and the agent of hundreds of hosts
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(cache)
+		os.Exit(code)
+	}))
 }
 
 // joinRole is the argument with which the test binary is a rank that joins its

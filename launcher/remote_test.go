@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"os"
@@ -107,7 +108,7 @@ func TestStagedProgramFindsItsFilesBesideIt(t *testing.T) {
 	require.NoError(t, os.WriteFile(data, make([]byte, 300_000), 0o644))
 	empty := filepath.Join(dir, "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o644))
-	job, servers := hosts(t, []int{1, 1}, "")
+	job, _ := hosts(t, []int{1, 1}, "")
 	job.Apps[0].Args = []string{program}
 	job.Stage, job.Files = true, []string{data, empty}
 	for range 2 { // the second time from what the first has left in the cache
@@ -116,13 +117,15 @@ func TestStagedProgramFindsItsFilesBesideIt(t *testing.T) {
 		require.Equal(t, "300000\n300000\n", o.stdout)
 		job.Streams.Stdout = nil
 	}
-	for _, s := range servers {
-		left, err := filepath.Glob(filepath.Join(s.Home, ".cache/gorun/job-*"))
+	left, err := filepath.Glob(filepath.Join(sshserver.Cache, "gorun/job-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	for _, path := range []string{program, data, empty} {
+		content, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Empty(t, left)
-		kept, err := filepath.Glob(filepath.Join(s.Home, ".cache/gorun/files/*"))
+		kept, err := filepath.Glob(filepath.Join(sshserver.Cache, "gorun/files", fmt.Sprintf("%x-*", sha256.Sum256(content))))
 		require.NoError(t, err)
-		require.Len(t, kept, 3)
+		require.Len(t, kept, 1)
 	}
 }
 

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: one script for each behaviour that users
 // rely on.
 func TestScripts(t *testing.T) {
+	sshserver.Cache = t.TempDir() // gorun is this test binary, which is large
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

@@ -152,7 +152,8 @@ func bootID() string {
 // that it is one: another user's folder of that name, or a symbolic link,
 // would let them replace what we keep there.
 func makePrivate(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	// ~/.cache may be missing, but a home that does is not for us to make.
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

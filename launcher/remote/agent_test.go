@@ -242,8 +242,8 @@ func TestFolders(t *testing.T) {
 		{"none is left", func(t *testing.T, home string) {
 			require.NoError(t, os.MkdirAll(home+"/.cache/gorun", 0o755))
 			require.NoError(t, os.Chmod(home+"/.cache/gorun", 0o755))
-		}, func(string) []string { return []string{"SPARE=/nonexistent/a"} },
-			"/.cache/gorun has mode drwxr-xr-x, expected drwx------; /nonexistent/a/gorun cannot be made"},
+		}, func(string) []string { return []string{"SPARE=/dev/null/a"} },
+			"/.cache/gorun has mode drwxr-xr-x, expected drwx------; /dev/null/a/gorun cannot be made"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -128,7 +128,8 @@ func (l *Local) CloseWrite() error { return ignoreClosed(l.stdin.CloseWrite()) }
 
 // Close ends the process's standard input and stops reading its output.
 func (l *Local) Close() error {
-	return errors.Join(ignoreClosed(l.stdin.Close()), ignoreClosed(l.stdout.Close()))
+	// Reading first: a blocked Read shall see the Close, not the process's end.
+	return errors.Join(ignoreClosed(l.stdout.Close()), ignoreClosed(l.stdin.Close()))
 }
 
 // Wait waits for the process and reaps it. It does not close the stream, so

@@ -286,13 +286,23 @@ func (s *Server) forget(c net.Conn) {
 	delete(s.conns, c)
 }
 
+// Cache, if not "", is where the commands of all servers keep what they cache, as
+// if their homes were one on a file server (XDG_CACHE_HOME). Tests that start
+// many agents set it before the first server starts, so that these are stored
+// once.
+var Cache string
+
 // login is the environment of a command.
 func (s *Server) login() []string {
 	path := s.conf.Path
 	if path == "" {
 		path = "/usr/bin:/bin"
 	}
-	return slices.Concat([]string{
+	var shared []string
+	if Cache != "" {
+		shared = []string{"XDG_CACHE_HOME=" + Cache}
+	}
+	return slices.Concat(shared, []string{
 		"HOME=" + s.Home, "USER=" + s.User, "LOGNAME=" + s.User, "PATH=" + path, "SHELL=" + s.shell(),
 		"SSH_CONNECTION=" + s.Addr.Addr().String() + " 0 " + s.Addr.Addr().String() + " " + strconv.Itoa(int(s.Addr.Port())),
 	}, s.conf.Env)
