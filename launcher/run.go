@@ -162,7 +162,8 @@ func (l *launch) unlessSignalled(ctx context.Context, f func(context.Context) er
 		case err := <-done:
 			return err
 		case s := <-l.job.Signals:
-			if ends(s) {
+			// There is no rank yet that QUIT could be meant for.
+			if ends(s) || s == syscall.SIGQUIT {
 				cancel(&SignalError{signalNameOf(s)})
 			}
 			if s == syscall.SIGTSTP {

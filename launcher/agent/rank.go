@@ -18,6 +18,10 @@ type rank struct {
 	alive  bool      // under agent.mu
 	told   bool      // TERM or KILL was sent; under agent.mu
 	dying  time.Time // when it was found ending, before it was reaped; zero: it was not; under agent.mu
+
+	// A rank can be reaped before the thread that started it has said so.
+	announced bool         // that it runs; under agent.mu
+	end       *wire.Exited // to be told once that was; under agent.mu
 }
 
 // startRanks starts this host's ranks. What cannot work for one of them is
@@ -95,7 +99,15 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	r.pid = pid
 	a.mu.Unlock()
 	a.connect(number, out)
-	return true, a.conn.Send(&wire.Started{Rank: number, PID: pid})
+	err = a.conn.Send(&wire.Started{Rank: number, PID: pid})
+	a.mu.Lock()
+	r.announced = true
+	end := r.end
+	a.mu.Unlock()
+	if end != nil {
+		a.leave(r, end)
+	}
+	return true, err
 }
 
 // notStarted explains why a program that looked right did not start.
@@ -146,7 +158,20 @@ func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	if m.Code != 0 && !m.Told {
 		m.OOM, m.HostOOM = a.ooms.take()
 	}
-	a.conn.Send(m) // an error means that the launcher is gone, which receive sees
+	a.mu.Lock()
+	announced := r.announced
+	if !announced {
+		r.end = m
+	}
+	a.mu.Unlock()
+	if announced {
+		a.leave(r, m)
+	}
+}
+
+// leave tells the launcher of a rank's end.
+func (a *agent) leave(r *rank, end *wire.Exited) {
+	a.conn.Send(end) // an error means that the launcher is gone, which receive sees
 	a.forget(r)
 }
 

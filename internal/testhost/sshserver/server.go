@@ -286,10 +286,10 @@ func (s *Server) forget(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// Cache, if not "", is where the commands of all servers keep what they cache, as
-// if their homes were one on a file server (XDG_CACHE_HOME). Tests that start
-// many agents set it before the first server starts, so that these are stored
-// once.
+// Cache is where the commands of all servers keep what they cache, as if their
+// homes were one on a file server (XDG_CACHE_HOME); "": in their own. Tests that
+// start many agents set it before the first server starts, so that these are
+// stored once.
 var Cache string
 
 // login is the environment of a command.
