@@ -21,7 +21,6 @@ import (
 type cleaning struct {
 	*command
 	launcher.Cleaning
-	json bool
 }
 
 // hostFlags are the flags of a job that concern its hosts and not its ranks.

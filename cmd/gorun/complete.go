@@ -90,7 +90,7 @@ func complete(words []string) proposal {
 		word := words[i]
 		switch {
 		case i == 0 && word == "help":
-			return proposal{words: flagWords(g, words[last])}
+			return proposal{words: flagWords(words[last])}
 		case i == 0 && word == "completion":
 			return enumerated(shells, words[last])
 		case i == 0 && word == "run":
@@ -123,7 +123,7 @@ func complete(words []string) proposal {
 		}
 	}
 	if strings.HasPrefix(current, "-") {
-		p.words = append(p.words, flagWords(g, current)...)
+		p.words = append(p.words, flagWords(current)...)
 		return p
 	}
 	p.kind = "commands"
@@ -140,7 +140,7 @@ func programFrom(n, last int) proposal {
 
 // flagWords lists the flags of ours that begin with what was typed, with a
 // dash or two or none.
-func flagWords(g grammar, typed string) (words [][2]string) {
+func flagWords(typed string) (words [][2]string) {
 	prefix := strings.TrimLeft(typed, "-")
 	for _, f := range newCommand(nil).flags() {
 		f := f.(flag)

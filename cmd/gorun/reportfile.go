@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher"
 )
@@ -44,9 +47,16 @@ func checkReportFile(path string) error {
 	if path == "" {
 		return nil
 	}
-	f, err := createReport(path)
-	if err == nil {
-		err = f.discard()
+	// What is not a regular file is only looked at: a pipe's reader would take
+	// an opening and closing for all of the report.
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		err = os.NewSyscallError("access", unix.Access(path, unix.W_OK))
+	} else {
+		var f report
+		if f, err = createReport(path); err == nil {
+			err = f.discard()
+		}
 	}
 	if err != nil {
 		return refusal("--report-file: "+err.Error(), "give a path in a folder that exists and can be written")
@@ -84,7 +94,8 @@ func createReport(path string) (report, error) {
 	case err == nil && info.IsDir():
 		return report{}, fmt.Errorf("%s: expected a file, found a folder", path)
 	case err == nil && !info.Mode().IsRegular():
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		// A pipe that nobody reads would keep the open waiting.
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		return report{f, ""}, err
 	case err == nil: // through links, which stay
 		if path, err = filepath.EvalSymlinks(path); err != nil {
