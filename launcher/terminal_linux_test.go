@@ -47,6 +47,16 @@ func TestATerminalSeesTheEndOfItsInput(t *testing.T) {
 	}
 }
 
+func TestATerminalOutlastsTheStreamsOfItsRank(t *testing.T) {
+	for name, stdin := range map[string]io.Reader{"that has read its input": strings.NewReader(""), "that has none": nil} {
+		t.Run(name, func(t *testing.T) {
+			job := sh(1, `exec >&- 2>&- <&-; sleep 0.2; exit 0`)
+			job.Streams.PTY, job.Streams.Stdin = []int{0}, stdin
+			require.NoError(t, run(t, job).err)
+		})
+	}
+}
+
 // newTerminal returns both sides of a pseudo-terminal of 30 lines.
 func newTerminal(t *testing.T) (ours, users *os.File) {
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

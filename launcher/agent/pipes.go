@@ -19,6 +19,7 @@ type pipes struct {
 	toStdin                sink     // nil: the rank sees end of file
 	fromStdout, fromStderr *os.File // the latter is nil where both are one stream
 	terminal               bool     // the rank's side is a terminal
+	held                   *os.File // keeps that from hanging up until it is closed; else nil
 }
 
 // Larger pipes spare two thirds of the switches between a rank that prints a
@@ -131,4 +132,5 @@ func (p *pipes) close() {
 	}
 	p.fromStdout.Close() // of nil it only says so
 	p.fromStderr.Close()
+	p.held.Close()
 }

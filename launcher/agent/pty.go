@@ -47,11 +47,19 @@ func newTerminal(size wire.Resize) (p *pipes, err error) {
 			return p, os.NewSyscallError("fcntl", err)
 		}
 	}
-	// Its own descriptor, so that the reading side may end before.
+	// Descriptors of their own, for each side may end before the other, and both
+	// before a rank that has closed its streams: when the last of these closes,
+	// the kernel sends the rank HUP.
 	input, err := unix.FcntlInt(uintptr(master), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return p, os.NewSyscallError("fcntl", err)
 	}
+	held, err := unix.FcntlInt(uintptr(master), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		unix.Close(input)
+		return p, os.NewSyscallError("fcntl", err)
+	}
+	p.held = os.NewFile(uintptr(held), "/dev/ptmx")
 	p.toStdin = &terminalSink{File: os.NewFile(uintptr(input), "/dev/ptmx")}
 	return p, nil
 }

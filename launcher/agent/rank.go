@@ -4,6 +4,7 @@ package agent
 
 import (
 	"errors"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,6 +15,7 @@ import (
 // rank is one process of the job, the leader of its own process group.
 type rank struct {
 	number int
+	held   *os.File  // of its terminal, until it is reaped; nil: it has none
 	pid    int       // 0: not started
 	alive  bool      // under agent.mu
 	told   bool      // TERM or KILL was sent; under agent.mu
@@ -81,7 +83,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 		},
 		Sys: sys,
 	}
-	r := &rank{number: number, alive: true}
+	r := &rank{number: number, held: out.held, alive: true}
 	// The rank is on the list before it can end.
 	a.mu.Lock()
 	a.ranks = append(a.ranks, r)
@@ -140,6 +142,7 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 // rank that was quicker than its fork, on the one that started it.
 func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	at := time.Now()
+	r.held.Close() // of nil it only says so
 	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus()}
 	if status.Signaled() {
 		m.Code, m.Signal = -1, int(status.Signal())
