@@ -3,9 +3,11 @@ package launcher
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/gorun/gorun/launcher/stdio"
 )
@@ -45,7 +47,7 @@ func createFiles(s *Streams, ranks int, later bool) (*rankFiles, error) {
 			streams = streams[:1]
 		}
 		for _, stream := range streams {
-			file, err := os.OpenFile(f.path(rank, stream), flags, 0o666)
+			file, err := openRankFile(f.path(rank, stream), flags)
 			if err != nil {
 				return nil, fmt.Errorf("make the file for a rank's output: %w", err)
 			}
@@ -59,6 +61,22 @@ func (f *rankFiles) path(rank int, s stdio.Stream) string {
 	return filepath.Join(f.dir, fmt.Sprintf("rank.%0*d.%s", f.digits, rank, s.String()[len("std"):]))
 }
 
+// openRankFile opens a file for writing. Named pipes are refused: to open one
+// waits for its reader, and each file is opened several times.
+func openRankFile(path string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, 0o666)
+	pipe := errors.Is(err, syscall.ENXIO) // of a pipe without a reader
+	if err == nil {
+		info, err := file.Stat()
+		pipe = err == nil && info.Mode()&fs.ModeNamedPipe != 0
+	}
+	if pipe {
+		file.Close() // of nil it only says so
+		return nil, fmt.Errorf("%s: expected a regular file, found a named pipe or a socket", path)
+	}
+	return file, err
+}
+
 // write appends to a rank's file.
 func (f *rankFiles) write(rank int, s stdio.Stream, data []byte) error {
 	path := f.path(rank, s)
@@ -70,7 +88,7 @@ func (f *rankFiles) write(rank int, s stdio.Stream, data []byte) error {
 			}
 		}
 		var err error
-		if file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		if file, err = openRankFile(path, os.O_WRONLY|os.O_APPEND); err != nil {
 			return err
 		}
 		f.open[path] = file

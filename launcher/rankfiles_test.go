@@ -81,6 +81,26 @@ func TestAFolderThatCannotBeMade(t *testing.T) {
 	require.Empty(t, o.stderr, "a rank was started")
 }
 
+func TestANamedPipeIsNoFileForOutput(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		t.Run(fmt.Sprintf("read=%t", read), func(t *testing.T) {
+			pipe := filepath.Join(t.TempDir(), "rank.0.out")
+			require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+			if read {
+				reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+				require.NoError(t, err)
+				defer reader.Close()
+			}
+			job := sh(1, `echo started >&2`)
+			job.Streams.Dir = filepath.Dir(pipe)
+			o := run(t, job)
+			require.ErrorContains(t, o.err, pipe+": expected a regular file")
+			require.Equal(t, StatusFailed, o.Status)
+			require.Empty(t, o.stderr, "a rank was started")
+		})
+	}
+}
+
 func TestMoreFilesThanMayBeOpen(t *testing.T) {
 	const ranks = maxOpenFiles
 	dir := t.TempDir()
