@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -32,7 +33,7 @@ func (c *command) report(con *console, result *launcher.Result, err error) int {
 		return 128 + int(syscall.SIGPIPE)
 	}
 	if exit, ok := errors.AsType[*launcher.ExitError](err); ok {
-		con.fail(rankSummary(con, result, exit.RankExit))
+		con.fail(c.rankSummary(con, result, exit.RankExit))
 	} else {
 		con.fail(capped(c.message(err)), c.hints(err)...)
 	}
@@ -60,8 +61,9 @@ func abandoned(err error) bool {
 const maxTail = 50
 
 // rankSummary tells which rank failed first, and what it said last if that is
-// not before the reader's eyes anyway.
-func rankSummary(con *console, result *launcher.Result, first launcher.RankExit) string {
+// not before the reader's eyes anyway. A rank with a terminal has no standard
+// error apart from its session.
+func (c *command) rankSummary(con *console, result *launcher.Result, first launcher.RankExit) string {
 	var b strings.Builder
 	b.WriteString(first.String())
 	if first.Cause != "" {
@@ -71,6 +73,9 @@ func rankSummary(con *console, result *launcher.Result, first launcher.RankExit)
 		b.WriteString(", then 1 other rank failed")
 	} else if n > 1 {
 		fmt.Fprintf(&b, ", then %d other ranks failed", n)
+	}
+	if slices.Contains(c.job.Streams.PTY, first.Rank) {
+		return b.String()
 	}
 	if tail := lastLines(first.Tail, maxTail); len(tail) > 0 && !con.shows(tail) {
 		b.WriteString("\nits last lines on standard error:\n")

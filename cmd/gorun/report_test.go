@@ -44,7 +44,7 @@ func TestRankSummary(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			con := newConsole(new(bytes.Buffer))
 			con.Write([]byte(test.seen))
-			require.Equal(t, test.want, rankSummary(con, &launcher.Result{Ranks: test.ranks}, test.first))
+			require.Equal(t, test.want, (&command{}).rankSummary(con, &launcher.Result{Ranks: test.ranks}, test.first))
 		})
 	}
 }
