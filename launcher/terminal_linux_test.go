@@ -47,6 +47,18 @@ func TestATerminalSeesTheEndOfItsInput(t *testing.T) {
 	}
 }
 
+func TestARankThatEditsLinesItselfSeesTheEndOfItsInput(t *testing.T) {
+	for name, stdin := range map[string]io.Reader{"after some": strings.NewReader("a\n"), "at once": nil} {
+		t.Run(name, func(t *testing.T) {
+			job := sh(1, `sleep 0.1; stty -icanon -echo; echo ready
+				until test "$c" = 04; do c=$(dd bs=1 count=1 2>/dev/null | od -An -tx1 | tr -d " "); done`)
+			job.Streams.PTY, job.Streams.Stdin = []int{0}, stdin
+			job.Limits.Run = 20 * time.Second
+			require.NoError(t, run(t, job).err)
+		})
+	}
+}
+
 func TestATerminalOutlastsTheStreamsOfItsRank(t *testing.T) {
 	for name, stdin := range map[string]io.Reader{"that has read its input": strings.NewReader(""), "that has none": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func (a *agent) forwardOutput(rank int, stream wire.Stream, pipe *os.File) {
 		pipe.Close()
 		return
 	}
-	a.startPump(rank, stream, pipe)
+	a.startPump(rank, stream, pipe, nil)
 }
 
 // takesPipes reports whether the launcher reads pipes itself.
@@ -33,15 +33,16 @@ func (a *agent) endPipes() {
 }
 
 // startPump starts the goroutine that forwards one stream of a rank. It ends
-// at the end of the pipe, or with the launcher.
-func (a *agent) startPump(rank int, stream wire.Stream, pipe *os.File) {
+// at the end of the pipe, or with the launcher, and calls said, if there is
+// one, after each part.
+func (a *agent) startPump(rank int, stream wire.Stream, pipe *os.File, said func()) {
 	a.mu.Lock()
 	a.pipes = append(a.pipes, pipe)
 	a.mu.Unlock()
 	a.pumps.Go(func() {
 		defer pipe.Close()
 		defer context.AfterFunc(a.ctx, func() { pipe.Close() })()
-		a.pump(rank, stream, pipe)
+		a.pump(rank, stream, pipe, said)
 		a.conn.SendBulk(&wire.OutputEnd{Rank: rank, Stream: stream})
 	})
 }
@@ -55,7 +56,7 @@ func (a *agent) cutPipes() {
 	}
 }
 
-func (a *agent) pump(rank int, stream wire.Stream, pipe *os.File) {
+func (a *agent) pump(rank int, stream wire.Stream, pipe *os.File, said func()) {
 	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return
@@ -68,6 +69,9 @@ func (a *agent) pump(rank int, stream wire.Stream, pipe *os.File) {
 		o := wire.Output{Rank: rank, Stream: stream, Time: time.Now()}
 		if a.forward(&o, chunk, n) != nil {
 			return
+		}
+		if said != nil {
+			said()
 		}
 	}
 }

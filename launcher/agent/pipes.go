@@ -19,6 +19,7 @@ type pipes struct {
 	toStdin                sink     // nil: the rank sees end of file
 	fromStdout, fromStderr *os.File // the latter is nil where both are one stream
 	terminal               bool     // the rank's side is a terminal
+	said                   func()   // to be called after output of that; else nil
 	held                   *os.File // keeps that from hanging up until it is closed; else nil
 }
 
@@ -79,7 +80,7 @@ func (a *agent) newStreams(rank int) (*pipes, error) {
 // connect forwards the streams of a rank that was started.
 func (a *agent) connect(rank int, p *pipes) {
 	if p.terminal { // which stays the agent's to resize
-		a.startPump(rank, wire.Stdout, p.fromStdout)
+		a.startPump(rank, wire.Stdout, p.fromStdout, p.said)
 	} else {
 		a.forwardOutput(rank, wire.Stdout, p.fromStdout)
 	}

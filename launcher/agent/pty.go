@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -60,7 +61,8 @@ func newTerminal(size wire.Resize) (p *pipes, err error) {
 		return p, os.NewSyscallError("fcntl", err)
 	}
 	p.held = os.NewFile(uintptr(held), "/dev/ptmx")
-	p.toStdin = &terminalSink{File: os.NewFile(uintptr(input), "/dev/ptmx")}
+	sink := &terminalSink{File: os.NewFile(uintptr(input), "/dev/ptmx")}
+	p.toStdin, p.said = sink, func() { sink.remind(p.fromStdout) }
 	return p, nil
 }
 
@@ -84,6 +86,7 @@ func (a *agent) resize(size *wire.Resize) {
 type terminalSink struct {
 	*os.File
 	midLine bool
+	ended   atomic.Bool // the end was typed for the kernel's line editing
 }
 
 func (t *terminalSink) Write(p []byte) (int, error) {
@@ -95,8 +98,8 @@ func (t *terminalSink) Write(p []byte) (int, error) {
 }
 
 // end types what means the end of the input at the beginning of a line; within
-// one it only sends the line off, so it takes another. A rank that has turned
-// line editing off knows no end.
+// one it only sends the line off, so it takes another. A rank that edits lines
+// itself takes the same for the end of its input.
 func (t *terminalSink) end() error {
 	raw, err := t.SyscallConn()
 	if err != nil {
@@ -104,14 +107,46 @@ func (t *terminalSink) end() error {
 	}
 	var end []byte
 	raw.Control(func(fd uintptr) {
-		state, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
-		if err == nil && state.Lflag&unix.ICANON != 0 {
-			end = []byte{state.Cc[unix.VEOF]}
+		eof, canonical, err := endOfInput(fd)
+		if err != nil {
+			return
 		}
+		end = []byte{eof}
+		if canonical && t.midLine {
+			end = append(end, eof)
+		}
+		t.ended.Store(canonical)
 	})
-	if t.midLine {
-		end = append(end, end...)
-	}
 	_, err = t.File.Write(end)
 	return err
+}
+
+// remind types the end of the input again to a rank that has turned the
+// kernel's line editing off since: it reads a NUL for the first. Such a rank
+// shows its prompt then, so this is for the time after output. It does not wait
+// for room in the terminal.
+func (t *terminalSink) remind(master *os.File) {
+	if !t.ended.Load() {
+		return
+	}
+	raw, err := master.SyscallConn()
+	if err != nil {
+		return
+	}
+	raw.Control(func(fd uintptr) {
+		eof, canonical, err := endOfInput(fd)
+		if err == nil && !canonical && t.ended.CompareAndSwap(true, false) {
+			unix.Write(int(fd), []byte{eof})
+		}
+	})
+}
+
+// endOfInput returns the character that ends a terminal's input, and whether
+// the kernel edits its lines, for which alone that is more than a character.
+func endOfInput(fd uintptr) (eof byte, canonical bool, err error) {
+	state, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+	if err != nil {
+		return 0, false, err
+	}
+	return state.Cc[unix.VEOF], state.Lflag&unix.ICANON != 0, nil
 }
