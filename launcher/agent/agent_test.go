@@ -227,6 +227,26 @@ func TestSweepEndsTheJobAndNothingElse(t *testing.T) {
 	require.Error(t, sweepJob(""))
 }
 
+func TestSweepEndsAHungAgent(t *testing.T) {
+	job, folder := newToken("hung"), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "agent"), []byte("kill -STOP $$"), 0o600))
+	start := func(job string) *exec.Cmd {
+		cmd := exec.Command("sh", "agent", runVerb, newToken(job))
+		cmd.Dir = folder
+		require.NoError(t, cmd.Start())
+		return cmd
+	}
+	ours, other := start(job), start(job+"x")
+	defer func() {
+		other.Process.Kill()
+		other.Wait()
+	}()
+	require.NoError(t, sweepJob(job))
+	require.Error(t, ours.Wait())
+	require.Equal(t, syscall.SIGKILL, ours.ProcessState.Sys().(syscall.WaitStatus).Signal())
+	require.True(t, alive(other.Process.Pid))
+}
+
 func TestParentReadsNamesWithParentheses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a) Z 1 (b")
 	sleep, err := exec.LookPath("sleep")

@@ -107,7 +107,7 @@ func marked(job string) []int {
 }
 
 // sweepJob kills the processes of a job by their control group and by their
-// environment, and removes its folders.
+// environment, then its agents, one of which may hang, and removes its folders.
 func sweepJob(job string) error {
 	if job == "" {
 		return errors.New("--sweep: expected a job id, found an empty one")
@@ -115,8 +115,26 @@ func sweepJob(job string) error {
 	defer sweepFolders(job)
 	left := sweepGroups(tokenPrefix(job))
 	left = append(left, killAll(func() []int { return marked(job) })...)
+	left = append(left, killAgents(job)...)
 	if len(left) > 0 {
 		return fmt.Errorf("processes %v of job %s could not be killed", left, job)
 	}
 	return nil
+}
+
+// killAgents kills the agents of a job and gives their guardians time to clean
+// up behind them. It returns the agents that did not go.
+func killAgents(job string) (left []int) {
+	left = killAll(func() []int {
+		return slices.DeleteFunc(ownProcesses(), func(pid int) bool {
+			of, token := agentOf(pid)
+			return of != job || token == "" || !alive(pid)
+		})
+	})
+	guardians := slices.DeleteFunc(ownProcesses(), func(pid int) bool {
+		of, token := agentOf(pid)
+		return of != job || token != ""
+	})
+	awaitPIDs(guardians, time.Now().Add(killPatience))
+	return left
 }

@@ -72,10 +72,7 @@ func (p *Program) boot(ctx context.Context, host string, start Start, run func(c
 		if errors.As(err, new(*rshError)) {
 			step = StepLogin
 		}
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
-		}
-		return nil, &Error{Host: host, Step: step, Err: err}
+		return nil, &Error{Host: host, Step: step, Err: because(ctx, err)}
 	}
 	b.executable = p.own
 	own, err := p.own.digest()

@@ -64,7 +64,7 @@ usable() {
 	safe "$1" || return
 	probe=$1/.probe-$m
 	reason="cannot be written"
-	{ echo "#!/bin/sh" >"$probe" && chmod 700 "$probe"; } 2>/dev/null || return
+	{ echo "#!/bin/sh" >"$probe" && chmod 700 "$probe"; } 2>/dev/null || { rm -f "$probe"; return 1; }
 	# Some shells answer [ -x ] from the mode alone.
 	reason="is mounted noexec"
 	"$probe" </dev/null 2>/dev/null

@@ -23,7 +23,8 @@ type jumpHost struct {
 	err    error
 	cancel context.CancelFunc // ends the login
 
-	users int // under Dialer.mu: the Dialer, logins and connections
+	failed error // under Dialer.mu: why the last attempt failed, while another is made
+	users  int   // under Dialer.mu: the Dialer, logins and connections
 }
 
 // way names a login and everything that it goes through. Logins of one way
@@ -52,7 +53,11 @@ func (d *Dialer) through(ctx context.Context, s *settings) (*jumpHost, error) {
 		var dialing context.Context
 		dialing, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		d.jumping.Go(func() {
-			j.conn, j.err = d.login(dialing, s.Jump)
+			j.conn, j.err = d.login(dialing, s.Jump, func(err error) {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				j.failed = err
+			})
 			close(j.dialed)
 		})
 	}
@@ -65,6 +70,11 @@ func (d *Dialer) through(ctx context.Context, s *settings) (*jumpHost, error) {
 		err = j.err
 	case <-ctx.Done():
 		err = errors.New("not logged in yet")
+		d.mu.Lock()
+		if j.failed != nil {
+			err = fmt.Errorf("%w: %w", err, j.failed)
+		}
+		d.mu.Unlock()
 	}
 	if err != nil {
 		d.leave(j)

@@ -57,8 +57,9 @@ type failure struct {
 	worth time.Duration // how long after the first attempt another is worth it
 }
 
-// login runs attempts until one succeeds or another is of no use.
-func (d *Dialer) login(ctx context.Context, s *settings) (*Conn, error) {
+// login runs attempts until one succeeds or another is of no use. It tells
+// note, which may be nil, why each failed that another follows.
+func (d *Dialer) login(ctx context.Context, s *settings, note func(error)) (*Conn, error) {
 	if c := d.dialMaster(ctx, s); c != nil {
 		return c, nil
 	}
@@ -84,10 +85,13 @@ func (d *Dialer) login(ctx context.Context, s *settings) (*Conn, error) {
 			if last != nil {
 				failed = last // says more than that the time was over
 			}
-			failed.err = fmt.Errorf("%w (%w)", failed.err, context.Cause(ctx))
+			failed.err = because(ctx, failed.err)
 		case time.Since(start) < failed.worth:
 			d.log.Info("login is tried again", "host", s.Name, "step", failed.step, "error", failed.err)
 			last = failed
+			if note != nil {
+				note(failed.err)
+			}
 			wait(ctx, pause/2+rand.N(pause/2))
 			continue
 		case failed.worth > 0:
@@ -235,4 +239,13 @@ func dialFailure(ctx context.Context, address string, err error) *failure {
 func isDropped(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// because adds to err why ctx ended, unless err says so.
+func because(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, cause)
 }

@@ -199,7 +199,7 @@ func (c *Conn) startAgentByRsh(ctx context.Context, p *Program, start Start) (*b
 func (c *Conn) tryRsh(ctx context.Context, p *Program, start Start) (*booted, error) {
 	release, err := c.turn(ctx)
 	if err != nil {
-		return nil, &Error{Host: c.host, Step: StepLogin, Err: fmt.Errorf("%w (%w)", err, context.Cause(ctx))}
+		return nil, &Error{Host: c.host, Step: StepLogin, Err: because(ctx, err)}
 	}
 	defer release()
 	return p.boot(ctx, c.host, start, c.startRsh)

@@ -191,7 +191,7 @@ func (d *Dialer) Dial(ctx context.Context, h hostfiles.Host) (*Conn, error) {
 	if why := s.beyondUs(); why != "" {
 		return d.dialSystem(h, why, true)
 	}
-	c, err := d.login(ctx, s)
+	c, err := d.login(ctx, s, nil)
 	if auth, ok := errors.AsType[*AuthError](err); ok {
 		return d.retryWithSystem(ctx, h, auth, err)
 	}

@@ -75,6 +75,22 @@ func (c *Conn) Send(m Message) error {
 	return nil
 }
 
+// SendIdle is Send, but drops m if anything is waiting to be written already:
+// to a peer that reads nothing, however long, the queue does not grow.
+func (c *Conn) SendIdle(m Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.stateLocked(); err != nil || !c.idleLocked() {
+		return err
+	}
+	var err error
+	if c.control, err = appendFrame(c.control, m); err != nil {
+		return err
+	}
+	c.work.Signal()
+	return nil
+}
+
 // Shared is a message encoded once, to be sent on many connections.
 type Shared struct{ frame []byte }
 
