@@ -106,6 +106,15 @@ func TestALostHostIsReplaced(t *testing.T) {
 	}
 }
 
+func TestHostsThatCannotBeReachedAreNotExamined(t *testing.T) {
+	job, servers := hosts(t, []int{1, 1, 1}, `echo $GORUN_RANK`)
+	job.Spares, job.Preflight = 1, true
+	servers[1].Set(sshserver.Faults{RejectKeys: true})
+	o := run(t, job)
+	require.NoError(t, o.err)
+	require.ElementsMatch(t, []string{"0", "1"}, lines(o.stdout))
+}
+
 func TestASpareTakesThePlaceOfAHostThatCannotBeReached(t *testing.T) {
 	for name, c := range map[string]struct {
 		spares int

@@ -28,11 +28,12 @@ const (
 // preflight examines the hosts that were reached and marks those that are not
 // fit for the job.
 func (l *launch) preflight(ctx context.Context) {
-	forEach(l.hosts, func(_ int, h *host) { h.unfit = examine(ctx, h) })
-	judgeClocks(l.hosts)
-	judgeGPUs(l.hosts)
-	l.judgeReach(ctx)
-	for _, h := range l.hosts {
+	reached := slices.DeleteFunc(slices.Clone(l.hosts), func(h *host) bool { return h.unfit != nil })
+	forEach(reached, func(_ int, h *host) { h.unfit = examine(ctx, h) })
+	judgeClocks(reached)
+	judgeGPUs(reached)
+	l.judgeReach(ctx, reached)
+	for _, h := range reached {
 		if h.unfit != nil {
 			l.event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: h.unfit.Error()})
 		}
@@ -138,8 +139,8 @@ func (h *host) gpus() int { return len(allowedGPUs(h.entry, h.hello.Topo.Acceler
 
 // judgeReach has the hosts look for each other. One that no other reaches is not
 // fit: its ranks would meet nobody.
-func (l *launch) judgeReach(ctx context.Context) {
-	hosts := slices.DeleteFunc(slices.Clone(l.hosts), func(h *host) bool { return h.unfit != nil })
+func (l *launch) judgeReach(ctx context.Context, reached []*host) {
+	hosts := slices.DeleteFunc(slices.Clone(reached), func(h *host) bool { return h.unfit != nil })
 	if len(hosts) < 2 {
 		return
 	}

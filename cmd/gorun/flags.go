@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -106,7 +107,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "set-env", Usage: "the same for all of several programs, where -x is one's",
 			Value: &value{c, "NAME=VALUE", assignment(&job.Env.Set)}},
 		{Name: "export", Usage: "what ranks inherit: all but a login's, only what -x names, nothing",
-			Value: &value{c, "all|listed|none", oneOf(&job.Env.Export, "all", "listed", "none")}},
+			Value: &value{c, "all|listed|none", func(s string) error { return oneOf(&job.Env.Export, "all", "listed", "none")(strings.ToLower(s)) }}},
 		{Name: "env-file", Usage: "set the variables of this file, lines NAME=value; -x comes after; may be repeated",
 			Value: &value{c, "F", func(s string) error {
 				c.envFiles = append(c.envFiles, "")

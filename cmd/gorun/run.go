@@ -109,7 +109,7 @@ func (c *command) run(con *console) int {
 	} else {
 		result, err = launcher.Run(ctx, &c.job)
 	}
-	if c.reportFile != "" {
+	if c.reportFile != "" && !c.dryRun && c.showEnv < 0 {
 		if err := writeReportFile(c.reportFile, newJobReport(result, err)); err != nil {
 			con.note("warning: --report-file: %v", err)
 		}
