@@ -41,7 +41,6 @@ var dialects = []form{
 	{[]string{"bind-to-socket"}, "", always("--bind-to=package")},
 	{[]string{"rankfile", "rf"}, "F", as("--map-by=rankfile:")},
 	{[]string{"ppr"}, "N:node", as("--map-by=ppr:")},
-	{[]string{"npersocket"}, "N", around("--map-by=ppr:", ":package")},
 	{[]string{"display-allocation", "display-devel-map", "display-devel-allocation", "display-diffable-map", "print-rank-map"}, "", always("--display-map")},
 	{[]string{"display"}, "LIST", display},
 	{[]string{"output-directory", "enable-each-rank-log", "log-dir"}, "DIR", as("--output-dir=")},

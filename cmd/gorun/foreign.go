@@ -78,6 +78,7 @@ var elsewhere = []foreign{
 	{"cf F, cartofile F, display-topo", "gorun looks at the hardware by itself; where ranks go: --dry-run"},
 	{"cpu-set LIST, cpu-list LIST, bind-core-list LIST", "CPUs are chosen with --bind-to and --cpus-per-rank, within those that gorun itself may use (taskset -c LIST gorun …)"},
 	{"membind POLICY, mem-bind POLICY", "memory is the kernel's to place; to bind it: --wrap 'numactl --membind=N'"},
+	{"npersocket N", "ranks are counted by host, -ppn N, and spread over its sockets with --map-by numa"},
 	{"bycore, bysocket", "what ranks are bound to is one thing, --bind-to core, and how they are spread another, --map-by slot, node, numa or gpu"},
 	{"tune F, am F, amca F", "parameters are named one by one: --mca NAME VALUE"},
 	{"dvm, hnp URI, ompi-server URI, nameserver ADDR, dvm-uri URI, report-uri F, terminate", "there is no daemon to speak to; each gorun runs one job"},

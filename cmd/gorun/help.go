@@ -43,7 +43,7 @@ same, and "gorun help FLAG" tells what one is here.`
 const helpTemplate = `gorun starts a program on one host or many and stays until every rank has ended
 
 usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also: gorun run …)
-       gorun help [FLAG | --man] | version | completion bash|zsh|fish
+       gorun help [FLAG | --man] | version | clean | completion bash|zsh|fish
 {{range examples}}
   {{printf "%-40s %s" (index . 0) (index . 1)}}{{end}}
 
