@@ -81,6 +81,6 @@ func (s *scheduled) entries(named []hostfiles.Host) (entries []hostfiles.Host, w
 	if more := len(outside) - shown; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return entries, fmt.Sprintf("not among the %d hosts of %v: %s; --allocation none leaves it out of account",
-		len(s.allocation.Hosts), s.allocation, names)
+	return entries, fmt.Sprintf("not among the %s of %v: %s; --allocation none leaves it out of account",
+		plural(len(s.allocation.Hosts), "host"), s.allocation, names)
 }

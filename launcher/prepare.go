@@ -70,7 +70,7 @@ func prepare(job *Job) (*prepared, error) {
 		entries = mergeLocal(entries)
 	}
 	if job.Spares < 0 || job.Spares > 0 && job.Spares >= len(entries) {
-		problem("--spares: expected fewer than the %d hosts that there are, found %d", len(entries), job.Spares)
+		problem("--spares: expected fewer than there are hosts, %d, found %d", len(entries), job.Spares)
 		return p, &PlanError{problems}
 	}
 	p.roster = newRoster(entries, job.Spares, p.means.isLocal)

@@ -200,7 +200,7 @@ func (l *launch) begin() error {
 
 // start tells every agent its share of the job.
 func (l *launch) start() error {
-	l.event(Event{Kind: Placed, Rank: -1, Plan: l.plan, Message: fmt.Sprintf("%d ranks on %d hosts", l.plan.Size, len(l.hosts))})
+	l.event(Event{Kind: Placed, Rank: -1, Plan: l.plan, Message: plural(l.plan.Size, "rank") + " on " + plural(len(l.hosts), "host")})
 	start, err := wire.Share(l.share())
 	if err != nil {
 		return &PlanError{[]error{err}}
@@ -260,4 +260,12 @@ func (p *prepared) event(e Event) {
 		e.Time = time.Now()
 		p.job.Events(e)
 	}
+}
+
+// plural returns "1 host" or "2 hosts".
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
 }

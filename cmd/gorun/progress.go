@@ -53,7 +53,7 @@ func (p *launchProgress) String() string {
 		}
 		names = append(names, h)
 	}
-	text := fmt.Sprintf("%d of %d hosts are up", up, len(p.hosts))
+	text := fmt.Sprintf("%d of %s", up, count(len(p.hosts), "host is up", "hosts are up"))
 	if len(names) > 0 {
 		text += ", waiting for " + strings.Join(names, ", ")
 	}

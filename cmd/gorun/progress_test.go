@@ -19,7 +19,7 @@ func TestLaunchProgress(t *testing.T) {
 		{"an upload", "reaching a b,uploading b,reached a", "1 of 2 hosts are up, waiting for b (upload)"},
 		{"an upload that is over", "reaching a b,uploading b,reached b a", "2 of 2 hosts are up"},
 		{"a spare", "reaching a b,failed a,reached b,reaching s", "1 of 2 hosts are up, waiting for s"},
-		{"one that lasts", "reaching a,lost a", "0 of 1 hosts are up, waiting for a"},
+		{"one that lasts", "reaching a,lost a", "0 of 1 host is up, waiting for a"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var p launchProgress
@@ -60,7 +60,7 @@ func TestTheProgressLineIsGoneBeforeAnythingElse(t *testing.T) {
 	p := &progress{con: con}
 	shown := func(text string) func() bool { return func() bool { return strings.HasSuffix(s.String(), text) } }
 	p.update(launcher.Event{Kind: launcher.HostReaching, Host: "a"})
-	require.Eventually(t, shown("gorun: 0 of 1 hosts are up, waiting for a"), 10*time.Second, time.Millisecond)
+	require.Eventually(t, shown("gorun: 0 of 1 host is up, waiting for a"), 10*time.Second, time.Millisecond)
 	con.say("a note")
 	require.Contains(t, s.String(), erased+"a note\n")
 	require.Eventually(t, shown("waiting for a"), 10*time.Second, time.Millisecond, "it comes back")
@@ -68,7 +68,7 @@ func TestTheProgressLineIsGoneBeforeAnythingElse(t *testing.T) {
 	require.True(t, shown(erased)(), "a question has the terminal for itself")
 	resume()
 	p.update(launcher.Event{Kind: launcher.HostReached, Host: "a"})
-	require.Eventually(t, shown("gorun: 1 of 1 hosts are up"), 10*time.Second, time.Millisecond)
+	require.Eventually(t, shown("gorun: 1 of 1 host is up"), 10*time.Second, time.Millisecond)
 	p.update(launcher.Event{Kind: launcher.Placed, Rank: -1})
 	con.Write([]byte("a rank's line\n"))
 	require.True(t, shown(erased+"a rank's line\n")(), "%q", s.String())
