@@ -78,7 +78,6 @@ func onEach(ctx context.Context, comms nccl.Comms, test conformance.Test) error 
 func TestRanksInProcesses(t *testing.T) {
 	for size := 2; size <= 5; size++ {
 		t.Run(fmt.Sprint(size, " ranks"), func(t *testing.T) {
-			t.Parallel()
 			ranks := start(t, size, len(conformance.Tests), "suite")
 			for rank, r := range ranks {
 				require.NoError(t, r.wait(), "rank %d", rank)
