@@ -12,13 +12,14 @@ cd "$(dirname "$0")/.."
 rounds=${1:-15}
 dir=$(mktemp -d "$PWD/bench/tmp.XXXXXX") # the hosts made here share only this folder
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM HUP
 CGO_ENABLED=0 go build -tags=urfave_cli_no_docs -trimpath -ldflags='-s -w' -o "$dir/gorun" ./cmd/gorun
 go build -o "$dir" ./bench/... ./internal/testhost/...
 export GORUN="$dir/gorun"
 
 "$dir/launch" -gorun "$GORUN" -pairs "$rounds"
-"$dir/output" -gorun "$GORUN" -rounds "$rounds"
-"$dir/running" -gorun "$GORUN" -rounds "$rounds"
+"$dir/output" -gorun "$GORUN" -pairs "$rounds"
+"$dir/running" -gorun "$GORUN" -pairs "$rounds"
 if [ "$(id -u)" = 0 ]; then
 	"$dir/hosts" -n 4 -- sh -c '"$0/launch" -gorun "$GORUN" -pairs "$1" -hostfile "$GORUN_HOSTFILE" -F "$TESTHOST_SSH_CONFIG"' "$dir" "$rounds"
 else

@@ -1,7 +1,7 @@
 // Running measures what a job costs while it runs and how fast it is gone,
 // beside other launchers on the same machine in the same run.
 //
-//	go run ./bench/running -np 8 -rounds 15
+//	go run ./bench/running -np 8 -pairs 15
 //
 // The job's ranks sleep. Two tables come of it: the resident memory of all
 // processes of the launcher that are not ranks, and the time from an INT to the
@@ -26,7 +26,7 @@ func main() {
 	log.SetPrefix("running: ")
 	var (
 		ranks  = flag.Int("np", 8, "number of `ranks`")
-		rounds = flag.Int("rounds", 15, "measured `rounds`")
+		pairs  = flag.Int("pairs", 15, "measured `rounds`")
 		binary = flag.String("gorun", "", "`path` of the gorun to measure; built if not given")
 	)
 	flag.Parse()
@@ -36,14 +36,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = measure(ctx, dir, *binary, *ranks, *rounds)
+	err = measure(ctx, dir, *binary, *ranks, *pairs)
 	os.RemoveAll(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func measure(ctx context.Context, dir, binary string, ranks, rounds int) error {
+func measure(ctx context.Context, dir, binary string, ranks, pairs int) error {
 	gorun, err := contest.Gorun(ctx, binary, dir)
 	if err != nil {
 		return err
@@ -67,5 +67,5 @@ func measure(ctx context.Context, dir, binary string, ranks, rounds int) error {
 		}})
 	}
 	fmt.Println()
-	return contest.Compare(ctx, os.Stdout, "INT to "+strconv.Itoa(ranks)+" ranks gone", contenders, rounds)
+	return contest.Compare(ctx, os.Stdout, "INT to "+strconv.Itoa(ranks)+" ranks gone", contenders, pairs)
 }
