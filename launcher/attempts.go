@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -21,11 +22,38 @@ func (p *prepared) run(ctx context.Context, result *Result) error {
 			return err
 		}
 		result.Restarts++
-		l.event(Event{Kind: Restarting, Rank: -1, Message: fmt.Sprintf("%v; restart %d of %d", err, result.Restarts, p.job.Restarts)})
+		l.restarting(err, result.Restarts)
 		if err := p.hold(ctx, restartDelay(result.Restarts)); err != nil {
 			return err
 		}
 	}
+}
+
+// restarting tells why the attempt is followed by the nth restart, and which
+// spares take part in that.
+func (l *launch) restarting(why error, n int) {
+	e := Event{Kind: Restarting, Rank: -1}
+	cause := oneLine(why.Error())
+	if exit, ok := errors.AsType[*ExitError](why); ok {
+		e.Host, e.Rank = exit.Host, exit.Rank
+		if exit.Cause != "" {
+			cause += " (" + exit.Cause + ")"
+		}
+	} else if lost, ok := errors.AsType[*HostError](why); ok {
+		e.Host = lost.Host
+	}
+	e.Message = fmt.Sprintf("restart %d of %d: %s", n, l.job.Restarts, cause)
+	l.event(e)
+	for _, h := range l.hosts {
+		if h.heir != "" {
+			l.event(Event{Kind: Warning, Host: h.name, Rank: -1, Message: h.heir + " takes its place"})
+		}
+	}
+}
+
+// oneLine joins the lines of a text.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 // mayRestart says whether a failure may not come again: that of a rank or a

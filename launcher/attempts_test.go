@@ -3,6 +3,7 @@ package launcher
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -102,6 +103,12 @@ func TestALostHostIsReplaced(t *testing.T) {
 			require.Equal(t, 1, o.Restarts)
 			require.ElementsMatch(t, c.want, lines(o.stdout))
 			requireGone(t, o.Job)
+			told := o.events[slices.IndexFunc(o.events, func(e Event) bool { return e.Kind == Restarting }):]
+			require.Equal(t, "127.0.0.2", told[0].Host)
+			require.Regexp(t, `^restart 1 of 1: 127\.0\.0\.2: run: the agent's stream was closed`, told[0].Message)
+			if c.spares > 0 {
+				require.Equal(t, "warning 127.0.0.2: 127.0.0.4 takes its place", told[1].String())
+			}
 		})
 	}
 }

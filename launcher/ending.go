@@ -37,7 +37,7 @@ func (l *launch) lose(h *host, why error) {
 		why = fmt.Errorf("gorun itself was stopped for %v, longer than its agents wait for it (--node-timeout)", l.stopped.Round(time.Second))
 	}
 	h.lost = why
-	l.roster.drop(h.index)
+	l.replace(h)
 	h.conn.Close()
 	h.pipes.cut()
 	l.input.taken(h, &wire.InputTaken{Closed: true})
@@ -49,7 +49,7 @@ func (l *launch) lose(h *host, why error) {
 			l.printer.add(printItem{from: h, end: &wire.OutputEnd{Rank: seat.Rank, Stream: s}})
 		}
 	}
-	l.event(Event{Kind: HostLost, Host: h.name, Rank: -1, Message: why.Error()})
+	l.event(Event{Kind: HostLost, Host: h.name, Rank: -1, Message: oneLine(why.Error())})
 	l.report(h.name, why.Error(), ranks...)
 	l.introduce()
 	reason := &HostError{Host: h.name, Step: "run", Err: why}

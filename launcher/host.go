@@ -42,7 +42,8 @@ type host struct {
 	mu    sync.Mutex
 	clock clock
 
-	unfit error // it could not be reached, or failed the pre-flight
+	unfit error  // it could not be reached, or failed the pre-flight
+	heir  string // the spare that has its place in the next attempt; "": none
 
 	// Under the supervisor.
 	done      bool // nothing is left there

@@ -16,7 +16,7 @@ func (l *launch) reachHosts(ctx context.Context) (err error) {
 		l.closeHosts()
 		for _, h := range l.hosts {
 			if h.unfit != nil {
-				l.roster.drop(h.index)
+				l.replace(h)
 			}
 		}
 	}()
@@ -35,6 +35,14 @@ func (l *launch) reachHosts(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// replace takes a host out of the roster. A spare has its place in the next
+// attempt, if one is left.
+func (l *launch) replace(h *host) {
+	if spare := l.roster.drop(h.index); spare >= 0 {
+		h.heir = l.roster.all[spare].name
+	}
 }
 
 // substitute puts spares in the place of unfit hosts and returns them, not

@@ -272,7 +272,7 @@ func (l *launch) notStarted(h *host, m *wire.NotStarted) {
 		Host: h.name, Rank: m.Rank, Program: m.Path, Missing: m.Missing, Err: errors.New(m.Error), Hint: m.Hint,
 	}
 	if m.Exhausted {
-		l.roster.drop(h.index)
+		l.replace(h)
 		err = &HostError{Host: h.name, Step: "start", Err: fmt.Errorf("rank %d: %s", m.Rank, m.Error), Hint: m.Hint}
 	}
 	l.exited(h, RankExit{Rank: m.Rank, Host: h.name, Code: ExitStatus(err), Cause: m.Error, At: time.Now()})

@@ -144,8 +144,9 @@ func (c *command) environ(ctx context.Context, progress *progress) error {
 	return err
 }
 
-// listener returns what is told of the job's events: warnings always, waiting
-// unless progress shows it, the rest with -v, and with --display-map the plan.
+// listener returns what is told of the job's events: warnings, restarts and
+// hosts that a job goes on without always, waiting unless progress shows it, the
+// rest with -v, and with --display-map the plan.
 func (c *command) listener(con *console, progress bool) func(launcher.Event) {
 	return func(ev launcher.Event) {
 		switch {
@@ -159,6 +160,10 @@ func (c *command) listener(con *console, progress bool) func(launcher.Event) {
 			con.say("gorun: %s %v", ev.Time.Format("15:04:05.000"), ev)
 		case ev.Kind == launcher.Waiting && !progress:
 			con.note("waiting %s", ev.Message)
+		case ev.Kind == launcher.Restarting:
+			con.note("%s", ev.Message)
+		case ev.Kind == launcher.HostLost && c.job.Continue:
+			con.note("host %s is lost: %s", ev.Host, ev.Message)
 		}
 		if ev.Kind != launcher.Placed {
 			return
