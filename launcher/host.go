@@ -42,6 +42,8 @@ type host struct {
 	mu    sync.Mutex
 	clock clock
 
+	uploading bool // it is sent programs or files
+
 	unfit error  // it could not be reached, or failed the pre-flight
 	heir  string // the spare that has its place in the next attempt; "": none
 

@@ -120,7 +120,7 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 		event(e)
 	}
 	r.tell = tell
-	failed, pending := 0, map[*host]bool{}
+	failed, pending, late := 0, map[*host]bool{}, map[*host]string{}
 	for _, h := range hosts {
 		pending[h] = true
 		event(Event{Kind: HostReaching, Host: h.name, Rank: -1})
@@ -136,8 +136,9 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 				event(Event{Kind: HostReached, Host: h.name, Rank: -1})
 				return
 			}
-			if ctx.Err() != nil {
-				return // not its own failure
+			if ctx.Err() != nil { // not its own failure
+				late[h] = h.awaited(err)
+				return
 			}
 			failed++
 			h.unfit = hostError(h, err)
@@ -164,6 +165,8 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 			all = append(all, h.unfit)
 		}
 		return errors.Join(all...)
+	case errors.Is(context.Cause(ctx), ErrTimeout):
+		return unreached(hosts, late)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
@@ -208,14 +211,21 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 	defer func() {
 		// How far it came says more than that the time was over.
 		if err != nil && context.Cause(ctx) == errStartTimeout && !errors.As(err, new(*remote.Error)) {
-			err = errStartTimeout
+			if err = errStartTimeout; h.conn != nil && h.hello == nil {
+				err = fmt.Errorf("its agent did not say hello: %w", errStartTimeout)
+			}
 		}
 	}()
 	uploading := func() {
 		limit.pause()
+		h.uploading = true
 		tell(Event{Kind: HostUploading, Host: h.name, Rank: -1})
 	}
-	if err := r.connect(ctx, h, func() func() { uploading(); return limit.resume }); err != nil {
+	uploaded := func() {
+		h.uploading = false
+		limit.resume()
+	}
+	if err := r.connect(ctx, h, func() func() { uploading(); return uploaded }); err != nil {
 		return err
 	}
 	h.conn = wire.NewConn(h.stream)

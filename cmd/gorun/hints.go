@@ -20,7 +20,8 @@ func (c *command) message(err error) string {
 		return "the job was " + sig.Error()
 	}
 	if errors.Is(err, launcher.ErrTimeout) {
-		return fmt.Sprintf("%v of %v (%s)", launcher.ErrTimeout, c.job.Limits.Run, cmp.Or(c.limitedBy, "--timeout"))
+		limit := fmt.Sprintf("%v of %v (%s)", launcher.ErrTimeout, c.job.Limits.Run, cmp.Or(c.limitedBy, "--timeout"))
+		return strings.Replace(err.Error(), launcher.ErrTimeout.Error(), limit, 1)
 	}
 	return err.Error()
 }

@@ -132,6 +132,9 @@ func (b *boot) talk(ctx context.Context, script string) error {
 	io.WriteString(b.stream, script)
 	for {
 		text, err := b.message()
+		if err != nil && ctx.Err() != nil && !errors.As(err, new(*rshError)) {
+			return fmt.Errorf("the login shell has not started the program%s", b.printed()) // it was we who ended it
+		}
 		if err != nil {
 			return err
 		}
