@@ -38,11 +38,11 @@ type agent struct {
 	window  wire.Window
 	files   store
 
-	children children
-	pumps    sync.WaitGroup // one for each stream of a rank
-	wg       sync.WaitGroup // the lease, the signals, a probe, a pause, stack traces
-	began    time.Time
-	heard    atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
+	processes Processes
+	pumps     sync.WaitGroup // one for each stream of a rank
+	wg        sync.WaitGroup // the lease, the signals, a probe, a pause, stack traces
+	began     time.Time
+	heard     atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
 
 	// ctx ends when the launcher is lost: nothing can be sent any more.
 	ctx    context.Context
@@ -80,8 +80,8 @@ func run(token string) error {
 	if err != nil {
 		return err
 	}
-	children := newNursery()
-	a := newAgent(stream, token, children)
+	nursery := newNursery()
+	a := newAgent(stream, token, nursery)
 	if a.socket, err = stream[0].SyscallConn(); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func run(token string) error {
 	err = a.conn.Send(a.hello())
 	folders := cgroup.Locate()
 	a.ooms.begin(folders)
-	children.group.open(folders.Unified, token)
+	nursery.group.open(folders.Unified, token)
 	catchAll()
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM) // from the kernel, when the guardian dies
@@ -99,14 +99,14 @@ func run(token string) error {
 
 // newAgent returns an agent that serves the launcher at the other end of
 // stream.
-func newAgent(stream io.ReadWriteCloser, token string, c children) *agent {
+func newAgent(stream io.ReadWriteCloser, token string, p Processes) *agent {
 	conn := wire.NewConn(stream)
 	a := &agent{
 		conn:      conn,
 		stdin:     input{conn: conn},
 		folders:   folders{token: token},
 		began:     time.Now(),
-		children:  c,
+		processes: p,
 		changed:   make(chan struct{}),
 		sooner:    make(chan struct{}, 1),
 		inventory: topo.Scan("/", affinity()),
@@ -289,7 +289,7 @@ func (a *agent) finish(err error) {
 	}
 	a.beacon.close()
 	a.wg.Wait()
-	a.children.close()
+	a.processes.Close()
 	a.files.close()
 	a.folders.remove()
 }

@@ -268,8 +268,8 @@ func TestNurseryReapsWhateverItStarts(t *testing.T) {
 	n := newNursery()
 	const count = 200
 	ended := make(chan int, count)
-	n.each(count, func(i int) bool {
-		_, err := n.start("/bin/sh", []string{"sh", "-c", "exit " + strconv.Itoa(i%7)}, &syscall.ProcAttr{}, nil, func(s syscall.WaitStatus) {
+	n.Each(count, func(i int) bool {
+		_, err := n.Start("/bin/sh", []string{"sh", "-c", "exit " + strconv.Itoa(i%7)}, &syscall.ProcAttr{}, nil, func(s syscall.WaitStatus) {
 			ended <- s.ExitStatus() - i%7
 		})
 		return err == nil
@@ -277,7 +277,7 @@ func TestNurseryReapsWhateverItStarts(t *testing.T) {
 	for range count {
 		require.Zero(t, <-ended)
 	}
-	_, err := n.start("/no/such/program", []string{"p"}, &syscall.ProcAttr{}, nil, nil)
+	_, err := n.Start("/no/such/program", []string{"p"}, &syscall.ProcAttr{}, nil, nil)
 	require.ErrorIs(t, err, syscall.ENOENT)
-	n.close()
+	n.Close()
 }

@@ -62,9 +62,9 @@ func (n *nursery) forkLoop() {
 	}
 }
 
-// each gives each forking thread a share of the calls. Handing over whole
+// Each gives each forking thread a share of the calls. Handing over whole
 // shares spares two switches of threads for each child.
-func (n *nursery) each(count int, f func(i int) bool) {
+func (n *nursery) Each(count int, f func(i int) bool) {
 	var shares sync.WaitGroup
 	for first := range min(count, forkers()) {
 		shares.Add(1)
@@ -77,7 +77,7 @@ func (n *nursery) each(count int, f func(i int) bool) {
 	shares.Wait()
 }
 
-func (n *nursery) start(path string, args []string, attr *syscall.ProcAttr, cpus []int, ended func(syscall.WaitStatus)) (pid int, err error) {
+func (n *nursery) Start(path string, args []string, attr *syscall.ProcAttr, cpus []int, ended func(syscall.WaitStatus)) (pid int, err error) {
 	if len(cpus) > 0 {
 		// A child inherits the CPUs of the thread that forks it. That the thread
 		// gets its own back can fail only if the host takes those away.
@@ -140,7 +140,7 @@ func (n *nursery) reapLoop() {
 	}
 }
 
-func (n *nursery) close() {
+func (n *nursery) Close() {
 	close(n.work)
 	n.mu.Lock()
 	n.closed = true
@@ -150,9 +150,9 @@ func (n *nursery) close() {
 	n.group.close()
 }
 
-func (n *nursery) signal(leader int, s syscall.Signal) { syscall.Kill(-leader, s) }
+func (n *nursery) Signal(leader int, s syscall.Signal) { syscall.Kill(-leader, s) }
 
-func (n *nursery) signalStrays(leaders map[int]bool, s syscall.Signal) {
+func (n *nursery) SignalStrays(leaders map[int]bool, s syscall.Signal) {
 	for _, pid := range descendants() {
 		if group, err := unix.Getpgid(pid); err == nil && !leaders[group] {
 			syscall.Kill(pid, s)
@@ -160,17 +160,17 @@ func (n *nursery) signalStrays(leaders map[int]bool, s syscall.Signal) {
 	}
 }
 
-func (n *nursery) stopped() bool {
+func (n *nursery) Stopped() bool {
 	return !slices.ContainsFunc(descendants(), func(pid int) bool {
 		_, state, ok := parent(pid)
 		return ok && state != 'T' && state != 't' && state != 'Z'
 	})
 }
 
-func (n *nursery) awaitStrays(deadline time.Time) (gone bool) {
+func (n *nursery) AwaitStrays(deadline time.Time) (gone bool) {
 	left := descendants()
 	awaitPIDs(left, deadline)
 	return len(left) == 0
 }
 
-func (n *nursery) killRest() (left []int) { return killDescendants(n.group.kill) }
+func (n *nursery) KillRest() (left []int) { return killDescendants(n.group.kill) }

@@ -52,7 +52,7 @@ func (a *agent) hold(resumed <-chan struct{}) {
 		if !a.unlessResumed(resumed, s) {
 			return
 		}
-		if late || a.children.stopped() {
+		if late || a.processes.Stopped() {
 			break
 		}
 		select {

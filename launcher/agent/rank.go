@@ -41,7 +41,7 @@ func (a *agent) startRanks() error {
 	}
 	makeRoom(programs)
 	var failed atomic.Pointer[error]
-	a.children.each(len(programs), func(local int) bool {
+	a.processes.Each(len(programs), func(local int) bool {
 		rank := a.host().Ranks[local]
 		env := a.ownEnv(programs[local].env, local)
 		started, err := a.startRank(rank, programs[local], env, a.seat(local).CPUs)
@@ -89,7 +89,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	a.ranks = append(a.ranks, r)
 	a.living++
 	a.mu.Unlock()
-	pid, err := a.children.start(p.exec, p.argv, attr, cpus, func(status syscall.WaitStatus) { a.ended(r, status) })
+	pid, err := a.processes.Start(p.exec, p.argv, attr, cpus, func(status syscall.WaitStatus) { a.ended(r, status) })
 	out.closeChildSide()
 	door.Close()
 	if err != nil {

@@ -99,7 +99,7 @@ func TestHelloHidesWhatIsHiddenHere(t *testing.T) {
 // had.
 func allowedIn(n *nursery, file string, cpus []int) (list string, err error) {
 	ended := make(chan syscall.WaitStatus, 1)
-	_, err = n.start("/bin/cp", []string{"cp", "/proc/self/status", file}, &syscall.ProcAttr{}, cpus, func(s syscall.WaitStatus) { ended <- s })
+	_, err = n.Start("/bin/cp", []string{"cp", "/proc/self/status", file}, &syscall.ProcAttr{}, cpus, func(s syscall.WaitStatus) { ended <- s })
 	if err != nil {
 		return "", err
 	}
@@ -129,13 +129,13 @@ func TestNurseryBindsAndGoesOnUnbound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "status")
 	lists, errs := make([]string, len(steps)), make([]error, len(steps))
 	n := newNursery()
-	n.each(1, func(int) bool { // on one thread, so that each step finds what the last one left
+	n.Each(1, func(int) bool { // on one thread, so that each step finds what the last one left
 		for i, s := range steps {
 			lists[i], errs[i] = allowedIn(n, file, s.cpus)
 		}
 		return true
 	})
-	n.close()
+	n.Close()
 	for i, s := range steps {
 		require.Equal(t, s.want, lists[i])
 		if s.want != "" {

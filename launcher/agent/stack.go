@@ -282,8 +282,8 @@ func (a *agent) runTool(ctx context.Context, path string, args []string) string 
 	}
 	ended := make(chan struct{})
 	var pid int
-	a.children.each(1, func(int) bool {
-		pid, err = a.children.start(path, args, attr, nil, func(syscall.WaitStatus) { close(ended) })
+	a.processes.Each(1, func(int) bool {
+		pid, err = a.processes.Start(path, args, attr, nil, func(syscall.WaitStatus) { close(ended) })
 		return true
 	})
 	w.Close()

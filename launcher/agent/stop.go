@@ -15,7 +15,7 @@ func (a *agent) signal(s syscall.Signal) {
 	defer a.mu.Unlock()
 	for _, r := range a.ranks {
 		if r.alive && r.pid > 0 {
-			a.children.signal(r.pid, s)
+			a.processes.Signal(r.pid, s)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func (a *agent) keep(s syscall.Signal) {
 		r.told = true
 	}
 	a.mu.Unlock()
-	left := a.children.killRest()
+	left := a.processes.KillRest()
 	if len(left) == 0 {
 		a.awaitRanks()
 	} else {
@@ -106,11 +106,11 @@ func (a *agent) send(s syscall.Signal) {
 	for _, r := range a.ranks {
 		if r.alive && r.pid > 0 {
 			leaders[r.pid] = true
-			a.children.signal(r.pid, s)
+			a.processes.Signal(r.pid, s)
 		}
 	}
 	a.mu.Unlock()
-	a.children.signalStrays(leaders, s)
+	a.processes.SignalStrays(leaders, s)
 }
 
 // awaitEnd blocks until no process of the job is left, which it reports, or
@@ -144,7 +144,7 @@ func (a *agent) awaitEnd(until time.Time) bool {
 				a.tell(syscall.SIGTERM)
 				toldOrphans = true
 			}
-			if a.children.awaitStrays(time.Now().Add(min(rest, 50*time.Millisecond))) {
+			if a.processes.AwaitStrays(time.Now().Add(min(rest, 50*time.Millisecond))) {
 				return true
 			}
 			continue

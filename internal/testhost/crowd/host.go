@@ -62,7 +62,7 @@ func shell(_ string, channel ssh.Channel) (status int) {
 	if err == nil {
 		fmt.Fprintf(channel, "%s start\n", marker)
 		fmt.Fprintf(channel.Stderr(), "%s start\n", marker)
-		err = agent.Rehearse(channel, job, rank)
+		err = agent.Serve(channel, job, newCalls())
 	}
 	if err != nil {
 		fmt.Fprintln(channel.Stderr(), err)

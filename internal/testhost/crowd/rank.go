@@ -9,7 +9,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/gorun/gorun/launcher/agent"
 	"github.com/gorun/gorun/rankenv"
 	"github.com/gorun/gorun/rendezvous"
 )
@@ -21,21 +20,21 @@ import (
 //	read      read standard input to its end
 //	wait      until it is told to end
 //	fail      exit with status 3
-func rank(ctx context.Context, r *agent.Rehearsed) (status int) {
-	for words := r.Args[1:]; len(words) > 0; words = words[1:] {
+func rank(ctx context.Context, r *call) (status int) {
+	for words := r.args[1:]; len(words) > 0; words = words[1:] {
 		var err error
 		switch words[0] {
 		case "meet":
-			err = meet(ctx, r.Env)
+			err = meet(ctx, r.env)
 		case "print":
 			if len(words) < 2 {
 				err = fmt.Errorf("print: expected a number of bytes")
 				break
 			}
 			words = words[1:]
-			err = printLines(r.Stdout, words[0])
+			err = printLines(r.stdout, words[0])
 		case "read":
-			_, err = io.Copy(io.Discard, r.Stdin)
+			_, err = io.Copy(io.Discard, r.stdin)
 		case "wait":
 			<-ctx.Done()
 		case "fail":
@@ -44,7 +43,7 @@ func rank(ctx context.Context, r *agent.Rehearsed) (status int) {
 			err = fmt.Errorf("%q is nothing that a rank here can do", words[0])
 		}
 		if err != nil {
-			fmt.Fprintln(r.Stderr, err)
+			fmt.Fprintln(r.stderr, err)
 			return 1
 		}
 	}
