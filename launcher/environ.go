@@ -30,7 +30,7 @@ var loginNames = []string{
 
 // outerNames are what gorun sets for a rank where the user has not. In a job
 // that a rank starts they would be the outer job's.
-var outerNames = []string{"NCCL_RAS_ADDR", "NCCL_COMM_ID"}
+var outerNames = []string{"NCCL_RAS_ADDR", "NCCL_COMM_ID", "GLOO_SOCKET_IFNAME"}
 
 // selectEnv makes the part of ranks' environment that is the same on all hosts.
 func (p *prepared) selectEnv() error {

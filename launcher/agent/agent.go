@@ -48,14 +48,15 @@ type agent struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	inventory *topo.Inventory // of this host
-	beacon    *beacon         // for hosts that look for this one before Start; nil: none
-	start     *share
-	services  *services     // what ranks are offered; nil before Start
-	hostWorld rankenv.World // the place of this host's ranks, but for what differs from one to the other
-	stdin     input
-	socket    syscall.RawConn // to the launcher, if standard input is one; nil: not known
-	ooms      oomCounter
+	inventory  *topo.Inventory  // of this host
+	interfaces []wire.Interface // of this host
+	beacon     *beacon          // for hosts that look for this one before Start; nil: none
+	start      *share
+	services   *services     // what ranks are offered; nil before Start
+	hostWorld  rankenv.World // the place of this host's ranks, but for what differs from one to the other
+	stdin      input
+	socket     syscall.RawConn // to the launcher, if standard input is one; nil: not known
+	ooms       oomCounter
 
 	mu        sync.Mutex
 	ranks     []*rank
@@ -102,14 +103,15 @@ func run(token string) error {
 func newAgent(stream io.ReadWriteCloser, token string, p Processes) *agent {
 	conn := wire.NewConn(stream)
 	a := &agent{
-		conn:      conn,
-		stdin:     input{conn: conn},
-		folders:   folders{token: token},
-		began:     time.Now(),
-		processes: p,
-		changed:   make(chan struct{}),
-		sooner:    make(chan struct{}, 1),
-		inventory: topo.Scan("/", affinity()),
+		conn:       conn,
+		stdin:      input{conn: conn},
+		folders:    folders{token: token},
+		began:      time.Now(),
+		processes:  p,
+		changed:    make(chan struct{}),
+		sooner:     make(chan struct{}, 1),
+		inventory:  topo.Scan("/", affinity()),
+		interfaces: interfaces(),
 	}
 	a.files.folders = &a.folders
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
@@ -226,8 +228,9 @@ func (a *agent) handle(m wire.Message) error {
 // share is a job as the agent of one host sees it.
 type share struct {
 	*wire.Start
-	wire.Begin     // its Node is -1 until it has come
-	RASPort    int // of NCCL's RAS service, which all ranks of the host share; 0: NCCL's own choice
+	wire.Begin        // its Node is -1 until it has come
+	RASPort    int    // of NCCL's RAS service, which all ranks of the host share; 0: NCCL's own choice
+	Via        string // the interface with the address at which the other hosts reach this one; "": not known, or there is no other
 }
 
 // settle takes what the launcher says of this host.
@@ -243,6 +246,9 @@ func (a *agent) settle(own *wire.Begin) error {
 	}
 	m.Begin = *own
 	m.RASPort = freePort(firstPort, ephemeralPorts()-1, nil)
+	if len(m.Hosts) > 1 {
+		m.Via = interfaceOf(a.interfaces, a.host().Addr)
+	}
 	return nil
 }
 

@@ -64,6 +64,35 @@ func TestFindProgram(t *testing.T) {
 	}
 }
 
+func TestGlooListensWhereOtherHostsReachThisOne(t *testing.T) {
+	two := []wire.Host{{Name: "a", Addr: "10.0.0.1"}, {Name: "b", Addr: "fd00::2"}}
+	a := &agent{interfaces: []wire.Interface{
+		{Name: "lo", Addrs: []string{"127.0.0.1/8", "::1/128"}},
+		{Name: "eth0", Addrs: []string{"10.0.0.10/24"}},
+		{Name: "ib0", Addrs: []string{"10.0.0.1/24", "fd00::2/64"}},
+	}}
+	for name, c := range map[string]struct {
+		node  int
+		start wire.Start
+		want  string
+	}{
+		"the interface with the address": {0, wire.Start{Hosts: two}, "ib0"},
+		"of IPv6 too":                    {1, wire.Start{Hosts: two}, "ib0"},
+		"not an address of another's":    {0, wire.Start{Hosts: []wire.Host{{Addr: "192.0.2.1"}, {}}}, ""},
+		"not in a job of one host":       {0, wire.Start{Hosts: two[:1]}, ""},
+		"not where one was chosen":       {0, wire.Start{Hosts: []wire.Host{{Addr: "10.0.0.1", Iface: "eth0"}, {}}}, "eth0"},
+		"not where it was inherited":     {0, wire.Start{Hosts: two, Env: []string{"GLOO_SOCKET_IFNAME=own"}}, "own"},
+		"not where it is to be unset":    {0, wire.Start{Hosts: two, Unset: []string{"GLOO_*"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a.start = &share{Start: &c.start, Begin: wire.Begin{Node: -1}}
+			require.NoError(t, a.settle(&wire.Begin{Node: c.node}))
+			env := composeEnv(a.start, wire.App{}, nil, "/")
+			require.Equal(t, c.want, lookupEnv(env, "GLOO_SOCKET_IFNAME"))
+		})
+	}
+}
+
 func TestComposeEnv(t *testing.T) {
 	host := map[string]string{"HOME": "/host", "USER": "u", "PATH": "/bin:/usr/bin", "LIB": "/host/lib"}
 	hosts := []wire.Host{{Name: "a", Ranks: []int{0, 1}}}

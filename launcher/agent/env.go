@@ -102,6 +102,7 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 		add(ifnameVar, "="+iface)
 		add(glooVar, iface)
 	}
+	add(glooVar, m.Via)
 	add(commIDVar, m.CommID)
 	if m.RASPort != 0 {
 		add("NCCL_RAS_ADDR", "localhost:"+strconv.Itoa(m.RASPort))
@@ -133,7 +134,9 @@ const (
 	// "=" is meant exactly: without it, bond0 means bond0.20 too.
 	ifnameVar = "NCCL_SOCKET_IFNAME"
 	// glooVar names the interface of Gloo, which is torch's on CPUs. Without it
-	// Gloo asks for the address of the host's own name, which may be loopback.
+	// torch listens where the host's own name leads, which on Debian is
+	// 127.0.1.1 (ProcessGroupGloo::createDefaultDevice), and no other host
+	// reaches it.
 	glooVar = "GLOO_SOCKET_IFNAME"
 	// commIDVar is the address at which rank 0 listens for the others, in place
 	// of an id that ranks are handed. NCCL serves one communicator by it.

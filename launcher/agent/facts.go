@@ -23,7 +23,7 @@ func (a *agent) hello() *wire.Hello {
 		Table:      wire.TableHash(),
 		Version:    version(),
 		Topo:       inventory,
-		Interfaces: interfaces(),
+		Interfaces: a.interfaces,
 		FreePort:   freePort(firstPort, ephemeralPorts()-1, nil),
 		HighPort:   freePort(firstJAXPort, lastPort, nil),
 	}

@@ -5,6 +5,7 @@ package agent
 import (
 	"encoding/binary"
 	"net/netip"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,19 @@ func interfaces() []wire.Interface {
 		list[i].Addrs = append(list[i].Addrs, prefix.String())
 	}
 	return list
+}
+
+// interfaceOf returns the name of the interface that has an address, "" if none
+// has.
+func interfaceOf(list []wire.Interface, addr string) string {
+	for _, i := range list {
+		for _, a := range i.Addrs {
+			if own, _, _ := strings.Cut(a, "/"); own == addr {
+				return i.Name
+			}
+		}
+	}
+	return ""
 }
 
 // addressOf returns the address that a message tells, if it can be used, and the
