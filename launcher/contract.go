@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorun/gorun/internal/envvar"
 	"github.com/gorun/gorun/rankenv"
 )
 
@@ -80,7 +81,7 @@ func newContract(as []rankenv.Launcher) contract {
 	sets := append([]rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.JAX}, as...)
 	names := contract{}
 	for _, entry := range w.Environ(sets...) {
-		names[nameOf(entry)] = true
+		names[envvar.Name(entry)] = true
 	}
 	return names
 }
@@ -89,7 +90,7 @@ func (c contract) has(name string) bool {
 	if strings.HasPrefix(name, "GORUN_") {
 		return !slices.Contains(libraryNames, name)
 	}
-	return c[name] || matchesAny(name, identityNames)
+	return c[name] || envvar.MatchesAny(name, identityNames)
 }
 
 // hnpURI returns the contact of Open MPI's mpirun, "" without a port. JAX takes

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorun/gorun/internal/envvar"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -87,40 +88,6 @@ func Environ(ctx context.Context, job *Job, rank int) ([]string, error) {
 	return block.Env, nil
 }
 
-// matchesAny says whether one of the patterns, as of path.Match, matches name.
-func matchesAny(name string, patterns []string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
-}
-
-// matches is path.Match, but that it is fast for what most patterns are, names
-// and beginnings of names, since every variable is compared with dozens, and
-// that a "*" at the end takes slashes too: names are no paths.
-func matches(pattern, name string) bool {
-	if pattern != "" && name != "" && pattern[0] != name[0] && strings.IndexByte(meta, pattern[0]) < 0 {
-		return false
-	}
-	i := strings.IndexAny(pattern, meta)
-	switch {
-	case i < 0:
-		return pattern == name
-	case !strings.HasPrefix(name, pattern[:i]):
-		return false
-	case pattern[i:] == "*":
-		return true
-	}
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil
-}
-
-// meta are the characters that mean something in a pattern.
-const meta = `*?[\`
-
-// nameOf returns the name of an entry "NAME=value".
-func nameOf(entry string) string {
-	name, _, _ := strings.Cut(entry, "=")
-	return name
-}
-
 // validate returns what is wrong with e, whatever the launcher's environment.
 func (e *Env) validate(reserved contract) error {
 	var problems []error
@@ -178,25 +145,25 @@ func (e *Env) selected(environ []string, reserved contract) (env, warnings []str
 		}
 	}
 	withheld := loginNames
-	if slices.ContainsFunc(environ, func(entry string) bool { return nameOf(entry) == "GORUN_JOB" }) {
+	if slices.ContainsFunc(environ, func(entry string) bool { return envvar.Name(entry) == "GORUN_JOB" }) {
 		withheld = slices.Concat(loginNames, outerNames)
 	}
 	found := make([]bool, len(e.Pass))
 	for _, entry := range environ {
-		name := nameOf(entry)
+		name := envvar.Name(entry)
 		if name == "" || name == entry {
 			continue
 		}
 		pass := false
 		for i, pattern := range e.Pass {
-			if matches(pattern, name) {
+			if envvar.Matches(pattern, name) {
 				pass, found[i] = true, true
 			}
 		}
-		if !pass && (mode != "all" || matchesAny(name, withheld)) {
+		if !pass && (mode != "all" || envvar.MatchesAny(name, withheld)) {
 			continue
 		}
-		if !reserved.has(name) && !matchesAny(name, e.Unset) {
+		if !reserved.has(name) && !envvar.MatchesAny(name, e.Unset) {
 			env = append(env, entry)
 		}
 	}

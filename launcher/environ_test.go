@@ -1,23 +1,12 @@
 package launcher
 
 import (
-	"path"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/gorun/gorun/rankenv"
 )
-
-func TestMatchesAgreesWithPathMatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pattern := rapid.StringMatching(`[AB]{0,2}[AB*?\[\]\\^-]{0,4}`).Draw(t, "pattern")
-		name := rapid.StringMatching(`[AB]{0,5}`).Draw(t, "name")
-		want, err := path.Match(pattern, name)
-		require.Equal(t, want && err == nil, matches(pattern, name))
-	})
-}
 
 func TestSelectedLeavesOutWhatBelongsElsewhere(t *testing.T) {
 	environ := []string{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gorun/gorun/internal/envvar"
 	"github.com/gorun/gorun/rankenv"
 )
 
@@ -158,7 +159,7 @@ func TestRanksHereAndElsewhereGetTheSameBlock(t *testing.T) {
 	// These differ from rank to rank, or are the host's.
 	differ := []string{"GORUN_SOCKET", "GORUN_JOB_PATH", "GORUN_ADDR", "NCCL_RAS_ADDR", "PATH", "HOME", "USER", "LOGNAME", "SHELL"}
 	for _, entry := range (rankenv.World{Rank: 1, Size: 4, LocalRank: 1, LocalSize: 2, Nodes: 2, Host: "h"}).Environ(append(slices.Clone(allCompat), rankenv.Gorun)...) {
-		differ = append(differ, nameOf(entry))
+		differ = append(differ, envvar.Name(entry))
 	}
 	differ = append(differ, "MV2_COMM_WORLD_LOCAL_RANK")
 	for r, block := range ranks[1:] {

@@ -7,14 +7,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/gorun/gorun/internal/shellwords"
 )
 
 // An --app file has a program a line: its flags, its name and its arguments,
-// as they would stand between two colons. Words are parted by blanks. '…'
-// keeps what is in it, "…" too but for \" and \\, and elsewhere a backslash
-// takes the next character as it is; before the end of a line it joins the
-// next one to it. "#" where a word would begin starts a comment. Nothing is
-// replaced, no variable and no pattern, and ":" is a word like any other.
+// as they would stand between two colons, split as package shellwords says.
+// Nothing is replaced, no variable and no pattern, and ":" is a word like any
+// other.
 
 // maxAppFile bounds an --app file, in bytes: far above any job's.
 const maxAppFile = 4 << 20
@@ -44,85 +44,23 @@ func readAppFile(name string) ([]line, error) {
 	return lines, err
 }
 
-// appLines parts the text of an --app file into words.
+// appLines splits the text of an --app file into words.
 func appLines(name, text string) (lines []line, err error) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
-	number, begin := 1, 0 // of the line at i, and where it begins
-	refuse := func(i int, msg string) ([]line, error) {
-		return nil, refusal(fmt.Sprintf("%s:%d:%d: %s", name, number, i-begin+1, msg),
-			`a word with blanks is written: "two words"`)
-	}
-	l := line{place: fmt.Sprintf("%s:%d", name, number)}
-	var word []byte // nil between words
-	endWord := func() {
-		if word != nil {
-			l.words = append(l.words, string(word))
+	for number := 1; text != ""; {
+		words, n, err := shellwords.Line(text)
+		if bad, ok := errors.AsType[*shellwords.Error](err); ok {
+			before := text[:bad.Offset]
+			return nil, refusal(fmt.Sprintf("%s:%d:%d: %v", name, number+strings.Count(before, "\n"), bad.Offset-strings.LastIndexByte(before, '\n'), err),
+				`a word with blanks is written: "two words"`)
 		}
-		word = nil
-	}
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '\n':
-			endWord()
-			if len(l.words) > 0 {
-				lines = append(lines, l)
-			}
-			number, begin = number+1, i+1
-			l = line{place: fmt.Sprintf("%s:%d", name, number)}
-		case c == ' ' || c == '\t':
-			endWord()
-		case c == '#' && word == nil:
-			if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
-				i += end - 1
-			} else {
-				i = len(text)
-			}
-		case c == '\\' && i+1 < len(text) && text[i+1] == '\n':
-			i++
-			number, begin = number+1, i+1
-		case c == '\\' && i+1 == len(text):
-			return refuse(i, `expected a character behind "\", found the end of the file`)
-		case c == '\\':
-			i++
-			word = append(word, text[i])
-		case c == '\'' || c == '"':
-			quoted, n := quotation(text[i:])
-			if n == 0 {
-				return refuse(i, fmt.Sprintf("expected a closing %c, found the end of the line", c))
-			}
-			word = append(word, quoted...)
-			if word == nil {
-				word = []byte{} // '' is a word
-			}
-			i += n - 1
-		default:
-			word = append(word, text[i])
+		if len(words) > 0 {
+			lines = append(lines, line{place: fmt.Sprintf("%s:%d", name, number), words: words})
 		}
-	}
-	endWord()
-	if len(l.words) > 0 {
-		lines = append(lines, l)
+		number += strings.Count(text[:n], "\n")
+		text = text[n:]
 	}
 	return lines, nil
-}
-
-// quotation returns what stands in the quotation marks that text begins with,
-// and how long it is with them; 0 if they do not end in this line.
-func quotation(text string) (content []byte, n int) {
-	mark := text[0]
-	for i := 1; i < len(text) && text[i] != '\n'; i++ {
-		switch c := text[i]; {
-		case c == mark:
-			return content, i + 1
-		case mark == '"' && c == '\\' && i+1 < len(text) && (text[i+1] == '"' || text[i+1] == '\\'):
-			i++
-			content = append(content, text[i])
-		default:
-			content = append(content, text[i])
-		}
-	}
-	return nil, 0
 }
 
 // readPrograms makes the lines of the --app file the job's programs. The flags

@@ -44,7 +44,7 @@ func TestAppLinesRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"./a\n./b 'x\n'":    "f:2:5: expected a closing '",
 		`./a "x\"`:          `f:1:5: expected a closing "`,
-		"./a \\":            `f:1:5: expected a character behind "\"`,
+		"./a \\":            `f:1:5: expected a character behind "\", found the end`,
 		"./a \\\n  'x":      "f:2:3: expected a closing '",
 		"# 'fine'\n\t\"bad": `f:2:2: expected a closing "`,
 	} {

@@ -3,6 +3,8 @@ package main
 import (
 	"strconv"
 	"strings"
+
+	"github.com/gorun/gorun/internal/shellwords"
 )
 
 // The values of flags that say how the ranks' processes are started.
@@ -45,9 +47,9 @@ func (c *command) limitResource(s string) error {
 
 // wrapPrograms takes the value of --wrap.
 func (c *command) wrapPrograms(s string) error {
-	words, err := shellWords(s)
+	words, err := shellwords.Command(s)
 	if err != nil {
-		return &valueError{"a command as a shell reads it, " + err.Error(), "valgrind"}
+		return &valueError{"a command (" + err.Error() + ")", "valgrind"}
 	}
 	if len(words) == 0 || words[0] == "" || words[0][0] == '-' {
 		return &valueError{"a program and its first arguments, as one word", "valgrind"}

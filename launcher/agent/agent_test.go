@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/gorun/gorun/internal/envvar"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -143,8 +144,8 @@ func TestComposeEnv(t *testing.T) {
 			env := composeEnv(&share{Start: &c.start}, c.app, host, "/work")
 			names := map[string]bool{}
 			for _, entry := range env {
-				require.False(t, names[nameOf(entry)], "%s twice", entry)
-				names[nameOf(entry)] = true
+				require.False(t, names[envvar.Name(entry)], "%s twice", entry)
+				names[envvar.Name(entry)] = true
 			}
 			for _, want := range c.want {
 				if !strings.Contains(want, "=") {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gorun/gorun/internal/envvar"
 	"github.com/gorun/gorun/launcher/wire"
 	"github.com/gorun/gorun/rankenv"
 )
@@ -28,7 +28,7 @@ func hostEnv(environ []string, m *share) map[string]string {
 	names := append([]string{"PATH"}, loginVars...)
 	for _, app := range m.Apps {
 		for _, entry := range slices.Concat(app.Prepend, app.Append) {
-			names = append(names, nameOf(entry))
+			names = append(names, envvar.Name(entry))
 		}
 	}
 	for _, name := range names {
@@ -86,7 +86,7 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 	}
 	// add is for what the user may have set, or wants to be without.
 	add := func(name, value string) {
-		if value != "" && !hasEnv(env, name) && !matchesAny(name, m.Unset) {
+		if value != "" && !hasEnv(env, name) && !envvar.MatchesAny(name, m.Unset) {
 			env = append(env, name+"="+value)
 		}
 	}
@@ -231,20 +231,6 @@ func (a *agent) showEnv(m *wire.ShowEnv) (err error) {
 // doorFD is where a rank finds its door: the first descriptor after the
 // standard streams.
 const doorFD = 3
-
-// nameOf returns the name of an entry "NAME=value".
-func nameOf(entry string) string {
-	name, _, _ := strings.Cut(entry, "=")
-	return name
-}
-
-// matchesAny says whether one of the patterns, as of path.Match, matches name.
-func matchesAny(name string, patterns []string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		ok, err := path.Match(p, name)
-		return ok && err == nil
-	})
-}
 
 // findEnv returns where the entry of name is, -1 if it is not there.
 func findEnv(env []string, name string) int {

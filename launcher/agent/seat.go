@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorun/gorun/internal/envvar"
 	"github.com/gorun/gorun/launcher/wire"
 	"github.com/gorun/gorun/nccl/topo"
 )
@@ -36,7 +37,7 @@ func placeEnv(env []string, m *share) []string {
 		return env
 	}
 	env = setEnv(env, deviceOrder, "PCI_BUS_ID")
-	if len(m.NICs) > 0 && !hasEnv(env, rdmaDevices) && !matchesAny(rdmaDevices, m.Unset) {
+	if len(m.NICs) > 0 && !hasEnv(env, rdmaDevices) && !envvar.MatchesAny(rdmaDevices, m.Unset) {
 		env = append(env, rdmaDevices+"="+"="+strings.Join(m.NICs, ",")) // "=": these names, not what begins like them
 	}
 	return env
@@ -45,7 +46,7 @@ func placeEnv(env []string, m *share) []string {
 // seatEnv returns what a rank's seat adds to env, what ranks share.
 func (a *agent) seatEnv(env []string, s wire.Seat) (own []string) {
 	add := func(name, value string) {
-		if !hasEnv(env, name) && !matchesAny(name, a.start.Unset) {
+		if !hasEnv(env, name) && !envvar.MatchesAny(name, a.start.Unset) {
 			own = append(own, name+"="+value)
 		}
 	}

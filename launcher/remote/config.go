@@ -186,8 +186,10 @@ func parseConfig(name string, text []byte) ([]directive, error) {
 
 func isConfigSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\f' || r == '\n' }
 
-// splitArgs splits a line at blanks that are not quoted. A # that starts a
-// word starts a comment.
+// splitArgs splits a line at blanks that are not quoted, as OpenSSH's argv_split
+// does, which is not how shells do (package shellwords): a backslash takes a
+// quotation mark, a backslash or, unquoted, a blank, and stands for itself
+// before anything else. A # that starts a word starts a comment.
 func splitArgs(line string) ([]string, error) {
 	var args []string
 	for {

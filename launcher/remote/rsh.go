@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/internal/shellwords"
 )
 
 // rsh is a program that logs in and runs a command, whose streams are then its
@@ -28,8 +29,11 @@ type rsh struct {
 
 // parseRsh reads the value of --rsh.
 func parseRsh(template string) (*rsh, error) {
-	words, err := splitWords(template)
-	if err == nil {
+	words, err := shellwords.Command(template)
+	switch {
+	case err == nil && len(words) == 0:
+		err = errors.New("expected a command, found none")
+	case err == nil:
 		_, err = exec.LookPath(words[0])
 	}
 	if err != nil {

@@ -22,58 +22,6 @@ import (
 	"github.com/gorun/gorun/internal/testhost/sshserver"
 )
 
-func TestSplitWords(t *testing.T) {
-	for command, want := range map[string][]string{
-		"ssh":                           {"ssh"},
-		"  ssh\t-x  {host} ":            {"ssh", "-x", "{host}"},
-		`ssh -o "A B" -o 'C "D"' E\ F`:  {"ssh", "-o", "A B", "-o", `C "D"`, "E F"},
-		`a"b c"'d'e ""  ''`:             {"ab cde", "", ""},
-		`"\"\\\$\` + "`" + `\x" '\' \"`: {`"\$` + "`" + `\x`, `\`, `"`},
-		`a '$HOME;|&<>()'`:              {"a", "$HOME;|&<>()"},
-		`a\$b \;`:                       {"a$b", ";"},
-	} {
-		got, err := splitWords(command)
-		require.NoError(t, err, command)
-		require.Equal(t, want, got, command)
-	}
-	for command, want := range map[string]string{
-		"":            "expected a command, found none",
-		" ":           "expected a command, found none",
-		"a 'b":        "a ' has no end",
-		`a "b`:        `a " has no end`,
-		"a; b":        "no shell runs the command: ';' in it needs single quotes",
-		`a "$HOME"`:   "'$' in it needs single quotes",
-		"a | b":       "'|' in it",
-		"a > b":       "'>' in it",
-		"a `b`":       "'`' in it",
-		"(a)":         "'(' in it",
-		"ssh $OPTS x": "'$' in it",
-	} {
-		_, err := splitWords(command)
-		require.ErrorContains(t, err, want, command)
-	}
-}
-
-// Words that are quoted come back as they were.
-func FuzzSplitWords(f *testing.F) {
-	for _, seed := range []string{"a b", `"a\"b" 'c'`, `\`, `'`, "a\\\n", "$x"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, command string) {
-		words, err := splitWords(command)
-		if err != nil {
-			return
-		}
-		var quoted []string
-		for _, word := range words {
-			quoted = append(quoted, shellQuote(word))
-		}
-		again, err := splitWords(strings.Join(quoted, " "))
-		require.NoError(t, err)
-		require.Equal(t, words, again)
-	})
-}
-
 func TestRshWords(t *testing.T) {
 	host := hostfiles.Host{Name: "w1", User: "eve", Port: 2222}
 	const ours = "-T -o RemoteCommand=none -o ClearAllForwardings=yes "
