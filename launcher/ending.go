@@ -40,6 +40,8 @@ func (l *launch) lose(h *host, why error) {
 	l.replace(h)
 	h.conn.Close()
 	h.pipes.cut()
+	l.stacksTaken(h)
+	l.hasPaused(h)
 	l.input.taken(h, &wire.InputTaken{Closed: true})
 	var ranks []int
 	for _, seat := range l.plan.Hosts[h.node].Seats {

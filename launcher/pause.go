@@ -46,7 +46,7 @@ func (l *launch) pause() {
 	}
 }
 
-// hasPaused notes that the ranks of a host have stopped.
+// hasPaused notes that the ranks of a host have stopped, or are lost with it.
 func (l *launch) hasPaused(h *host) {
 	if delete(l.unpaused, h); len(l.unpaused) == 0 {
 		l.rest()

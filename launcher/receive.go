@@ -17,7 +17,7 @@ func (l *launch) read(h *host) {
 			err = l.receive(h, m)
 		}
 		if err != nil {
-			l.mail.post(letter{from: h, err: err})
+			l.mail.post(letter{from: h, err: err}, 0)
 			return
 		}
 	}
@@ -50,7 +50,7 @@ func (l *launch) receive(h *host, m wire.Message) error {
 		if rank, ok := about(m); ok && !l.seated(h, rank) {
 			return fmt.Errorf("the agent sent a %T of rank %d, which is not on its host", m, rank)
 		}
-		l.mail.post(letter{from: h, message: m})
+		return l.mail.post(letter{from: h, message: m}, len(l.plan.Hosts[h.node].Seats))
 	}
 	return nil
 }

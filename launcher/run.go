@@ -191,7 +191,7 @@ func (l *launch) begin() error {
 		if local, ok := h.stream.(*remote.Local); ok && local.Socket() != nil {
 			h.pipes = newLocalPipes(local.Socket(), l.printer,
 				func(rank int, s wire.Stream) error { return l.owns(h, rank, s) },
-				func(err error) { l.mail.post(letter{from: h, err: err}) })
+				func(err error) { l.mail.post(letter{from: h, err: err}, 0) })
 		}
 		h.reading.Go(func() { l.read(h) })
 	}

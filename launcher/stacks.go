@@ -47,7 +47,7 @@ func (l *launch) stack(h *host, m *wire.Stack) {
 	l.event(Event{Kind: StackTrace, Host: h.name, Rank: m.Rank, Message: fmt.Sprintf("process %d: %s", m.PID, strings.TrimSpace(m.Text))})
 }
 
-// stacksTaken notes that a host has told all.
+// stacksTaken notes that a host has told all that it will.
 func (l *launch) stacksTaken(h *host) {
 	if delete(l.missing, h); len(l.missing) == 0 {
 		l.stacksOver()

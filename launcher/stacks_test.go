@@ -1,6 +1,8 @@
 package launcher
 
 import (
+	"io"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -8,6 +10,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/launcher/stdio"
+	"github.com/gorun/gorun/launcher/wire"
 )
 
 // stacksOf returns what a job's events tell of where a rank was.
@@ -58,6 +64,42 @@ func TestStacksAreTakenBeforeQUITIsPassedOn(t *testing.T) {
 	require.Equal(t, 4, o.Status, "%v", o.err)
 	require.Contains(t, stacksOf(o, 0), "thread ")
 	requireGone(t, o.Job)
+}
+
+func TestALostHostIsNotWaitedFor(t *testing.T) {
+	plan, err := placement.Place(2, []placement.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 1}}, placement.Policy{})
+	require.NoError(t, err)
+	for name, wait := range map[string]func(l *launch) (over func() bool){
+		"for its stack traces": func(l *launch) func() bool {
+			told := false
+			l.afterStacks(false, func() { told = true })
+			return func() bool { return told }
+		},
+		"to pause": func(l *launch) func() bool {
+			l.pausing = pausing{since: time.Now(), unpaused: map[*host]bool{l.hosts[0]: true, l.hosts[1]: true}}
+			return func() bool { return len(l.unpaused) == 0 }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := &Job{Stacks: true, Continue: true}
+			l := &launch{prepared: &prepared{job: job, roster: &roster{all: make([]rosterEntry, 2)}}, plan: plan, state: newState(2)}
+			for node := range 2 {
+				ours, theirs := net.Pipe()
+				go io.Copy(io.Discard, theirs)
+				h := &host{index: node, node: node, conn: wire.NewConn(ours), stderr: &excerpt{}}
+				t.Cleanup(func() { h.conn.Close(); theirs.Close() })
+				l.hosts = append(l.hosts, h)
+			}
+			l.printer = newPrinter(stdio.Config{Ranks: make([]stdio.Rank, 2)}, &job.Streams, nil, func(int) {}, func(error) {})
+			t.Cleanup(l.printer.close)
+			over := wait(l)
+			l.handle(letter{from: l.hosts[0], message: &wire.StacksTaken{}})
+			l.handle(letter{from: l.hosts[0], message: &wire.Paused{}})
+			require.False(t, over())
+			l.handle(letter{from: l.hosts[1], err: io.EOF})
+			require.True(t, over())
+		})
+	}
 }
 
 func TestWithoutStacksNoneAreTaken(t *testing.T) {

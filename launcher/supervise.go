@@ -217,11 +217,7 @@ func (l *launch) handle(m letter) {
 	case *wire.InputTaken:
 		l.input.taken(h, m)
 	case *wire.Notice:
-		if l.noticed[m.Text] {
-			return // one host's word is enough
-		}
-		l.noticed[m.Text] = true
-		l.event(Event{Kind: Warning, Host: h.name, Rank: -1, Message: m.Text})
+		l.notice(h, m.Text)
 	case *wire.Suspected:
 		l.suspect(h, m.Node)
 	case *wire.Done:
@@ -234,6 +230,22 @@ func (l *launch) handle(m letter) {
 	default:
 		l.lose(h, fmt.Errorf("its agent sent an unexpected %T", m))
 	}
+}
+
+// maxNotices is how many different things hosts may want the user to know. More
+// are one thing that is said in many ways, by a number in it or an address.
+const maxNotices = 256
+
+// notice tells the user what an agent wants known. One host's word is enough.
+func (l *launch) notice(h *host, text string) {
+	if l.noticed[text] || len(l.noticed) > maxNotices {
+		return
+	}
+	l.noticed[text] = true
+	if len(l.noticed) > maxNotices {
+		text = "it and others have more to say, which is left out"
+	}
+	l.event(Event{Kind: Warning, Host: h.name, Rank: -1, Message: text})
 }
 
 // introduce tells the members of all hosts where the others are, as soon as
