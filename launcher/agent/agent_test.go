@@ -79,6 +79,7 @@ func TestGlooListensWhereOtherHostsReachThisOne(t *testing.T) {
 	}{
 		"the interface with the address": {0, wire.Start{Hosts: two}, "ib0"},
 		"of IPv6 too":                    {1, wire.Start{Hosts: two}, "ib0"},
+		"of all loopback addresses":      {1, wire.Start{Hosts: []wire.Host{{Addr: "127.0.0.2"}, {Addr: "127.0.0.3"}}}, "lo"},
 		"not an address of another's":    {0, wire.Start{Hosts: []wire.Host{{Addr: "192.0.2.1"}, {}}}, ""},
 		"not in a job of one host":       {0, wire.Start{Hosts: two[:1]}, ""},
 		"not where one was chosen":       {0, wire.Start{Hosts: []wire.Host{{Addr: "10.0.0.1", Iface: "eth0"}, {}}}, "eth0"},

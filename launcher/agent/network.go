@@ -5,7 +5,6 @@ package agent
 import (
 	"encoding/binary"
 	"net/netip"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -56,11 +55,16 @@ func interfaces() []wire.Interface {
 }
 
 // interfaceOf returns the name of the interface that has an address, "" if none
-// has.
+// has. All of 127.0.0.0/8 is the loopback interface's, which has one of it.
 func interfaceOf(list []wire.Interface, addr string) string {
+	wanted, err := netip.ParseAddr(addr)
+	if err != nil {
+		return ""
+	}
 	for _, i := range list {
 		for _, a := range i.Addrs {
-			if own, _, _ := strings.Cut(a, "/"); own == addr {
+			own, err := netip.ParsePrefix(a)
+			if err == nil && (own.Addr() == wanted || wanted.IsLoopback() && own.Contains(wanted)) {
 				return i.Name
 			}
 		}
