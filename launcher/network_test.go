@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -34,6 +35,33 @@ func TestAMasterPortThatIsTakenIsToldBeforeRanksStart(t *testing.T) {
 	l.Close()
 	o = run(t, job)
 	require.NoError(t, o.err)
+}
+
+// Rank 0 of the first job has not come to listen when the second looks.
+func TestAMasterPortOfAnotherJobIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	require.NoError(t, l.Close())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	started := make(chan struct{})
+	first := sh(1, `exec sleep 60`)
+	first.MasterPort = port
+	first.Events = func(e Event) {
+		if e.Kind == RankStarted {
+			close(started)
+		}
+	}
+	ended := start(t, ctx, first)
+	<-started
+	second := sh(1, `exit 0`)
+	second.MasterPort = port
+	require.ErrorContains(t, run(t, second).err, fmt.Sprintf("127.0.0.1:%d is in use there (--master-port)", port))
+	cancel()
+	<-ended
+	require.NoError(t, run(t, second).err)
 }
 
 func TestJobsAtOnceMeetAtDifferentPorts(t *testing.T) {

@@ -50,6 +50,7 @@ type agent struct {
 
 	inventory  *topo.Inventory  // of this host
 	interfaces []wire.Interface // of this host
+	ports      ports            // of this host, that the job has
 	beacon     *beacon          // for hosts that look for this one before Start; nil: none
 	start      *share
 	services   *services     // what ranks are offered; nil before Start
@@ -112,6 +113,7 @@ func newAgent(stream io.ReadWriteCloser, token string, p Processes) *agent {
 		sooner:     make(chan struct{}, 1),
 		inventory:  topo.Scan("/", affinity()),
 		interfaces: interfaces(),
+		ports:      newPorts(),
 	}
 	a.files.folders = &a.folders
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
@@ -178,7 +180,7 @@ func (a *agent) handle(m wire.Message) error {
 	case *wire.Examine:
 		return a.conn.Send(examine())
 	case *wire.FindPorts:
-		return a.conn.Send(findPorts(m))
+		return a.conn.Send(a.ports.answer(m))
 	case *wire.Probe:
 		a.beacon.close()
 		a.beacon = light(m)
@@ -245,7 +247,7 @@ func (a *agent) settle(own *wire.Begin) error {
 		return fmt.Errorf("the launcher sent node %d of %d", own.Node, len(m.Hosts))
 	}
 	m.Begin = *own
-	m.RASPort = freePort(firstPort, ephemeralPorts()-1, nil)
+	m.RASPort = a.ports.any()
 	if len(m.Hosts) > 1 {
 		m.Via = interfaceOf(a.interfaces, a.host().Addr)
 	}
@@ -297,5 +299,6 @@ func (a *agent) finish(err error) {
 	a.wg.Wait()
 	a.processes.Close()
 	a.files.close()
+	a.ports.close()
 	a.folders.remove()
 }

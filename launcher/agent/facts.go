@@ -24,8 +24,8 @@ func (a *agent) hello() *wire.Hello {
 		Version:    version(),
 		Topo:       inventory,
 		Interfaces: a.interfaces,
-		FreePort:   freePort(firstPort, ephemeralPorts()-1, nil),
-		HighPort:   freePort(firstJAXPort, lastPort, nil),
+		FreePort:   a.ports.any(),
+		HighPort:   a.ports.find(firstJAXPort, lastPort),
 	}
 }
 
