@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorun/gorun/launcher/verdict"
 	"github.com/gorun/gorun/launcher/wire"
 	"github.com/gorun/gorun/rendezvous"
 )
@@ -54,15 +55,11 @@ func (l *launch) lose(h *host, why error) {
 	l.event(Event{Kind: HostLost, Host: h.name, Rank: -1, Message: oneLine(why.Error())})
 	l.report(h.name, why.Error(), ranks...)
 	l.introduce()
-	reason := &HostError{Host: h.name, Step: "run", Err: why}
-	switch {
-	case !l.job.Continue && len(l.failures) == 0:
-		l.end(reason, syscall.SIGTERM)
-	case l.job.Continue && len(l.failures) == 0 && l.reason == nil && !l.stopping:
-		l.reason = reason // what the job will have failed of, when the others are done
+	if l.verdict.Take(verdict.Loss{Why: &HostError{Host: h.name, Step: "run", Err: why}}) {
+		l.stop(syscall.SIGTERM, l.job.Limits.grace())
 	}
 	if l.running == 0 {
-		l.stop(syscall.SIGTERM, 0)
+		l.allExited()
 	}
 }
 
@@ -72,7 +69,7 @@ func (l *launch) end(reason error, s syscall.Signal) {
 	if l.stopping {
 		return
 	}
-	l.reason = reason
+	l.verdict.Take(verdict.End{Why: reason})
 	l.stop(s, l.job.Limits.grace())
 }
 
@@ -140,10 +137,8 @@ func (l *launch) writeFailed(err error) {
 	default:
 		err = fmt.Errorf("write the output of the ranks: %w", err)
 	}
-	l.end(err, syscall.SIGTERM)
-	if l.reason == nil && len(l.failures) == 0 {
-		l.reason = err
-	}
+	l.verdict.Take(verdict.OutputLost{Why: err})
+	l.stop(syscall.SIGTERM, l.job.Limits.grace())
 }
 
 // isDevice says whether a writer ends in a character device. When that fails,

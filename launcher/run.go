@@ -181,6 +181,7 @@ func (l *launch) begin() error {
 		return err
 	}
 	l.state = newState(l.plan.Size)
+	l.verdict.Continue = l.job.Continue
 	if len(l.job.Streams.PTY) > 0 {
 		l.screen = newScreen(l.job.Streams.Stdin)
 	}

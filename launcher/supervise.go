@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorun/gorun/launcher/verdict"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -14,8 +15,7 @@ import (
 type state struct {
 	exits    []*RankExit // by rank; nil: it runs
 	running  int
-	failures []failure // ranks' own, before they were told to end
-	reason   error     // why the job ends, if not a rank's failure
+	verdict  verdict.Verdict
 	stopping bool
 	sooner   bool // the user insisted: KILL without grace
 
@@ -88,13 +88,10 @@ func (l *launch) supervise(ctx context.Context) error {
 	l.input.close()
 	l.awaitOutput()
 	l.explain()
-	if l.reason != nil {
-		return l.reason
+	if rank, ok := l.verdict.First(); ok {
+		return &ExitError{*l.exits[rank]}
 	}
-	if first := firstFailure(l.failures); first != nil {
-		return &ExitError{*l.exits[first.Rank]}
-	}
-	return nil
+	return l.verdict.Reason()
 }
 
 // awaitOutput blocks until everything that ranks have printed is written, or
@@ -306,19 +303,25 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	if !l.exited(h, e) {
 		return
 	}
-	failed := e.Code != 0 && !e.Stopped
-	if failed {
-		l.failures = append(l.failures, failure{exit: e, node: h.node, at: at, unsure: unsure})
+	fact := verdict.Exit{Rank: e.Rank, Node: h.node, Code: e.Code, Stopped: e.Stopped, At: at, Unsure: unsure}
+	stop := l.verdict.Take(fact)
+	if fact.Failed() {
 		l.report(h.name, e.String(), e.Rank)
 	}
 	switch {
-	case failed && !l.job.Continue:
+	case stop:
 		l.stop(syscall.SIGTERM, l.job.Limits.grace())
 	case l.running == 0:
-		l.stop(syscall.SIGTERM, 0) // what ranks have left behind
-	case !failed && !l.joined[e.Rank] && !l.stopping:
+		l.allExited()
+	case !fact.Failed() && !l.joined[e.Rank] && !l.stopping:
 		l.rankStrayed(e.Rank)
 	}
+}
+
+// allExited ends what ranks have left behind.
+func (l *launch) allExited() {
+	l.verdict.Take(verdict.AllEnded{})
+	l.stop(syscall.SIGTERM, 0)
 }
 
 // exited notes a rank's end; false if that is no news.

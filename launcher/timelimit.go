@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"github.com/gorun/gorun/launcher/verdict"
 )
 
 // minNode is the shortest Limits.Node: a healthy host is as silent on a busy
@@ -55,7 +57,7 @@ func (l *launch) timeIsUp() {
 	if l.stopping {
 		return
 	}
-	l.reason = ErrTimeout
+	l.verdict.Take(verdict.End{Why: ErrTimeout})
 	l.afterStacks(true, func() { l.end(ErrTimeout, syscall.SIGTERM) })
 }
 

@@ -1,0 +1,36 @@
+package verdict
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFirst(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(1000 + ms)) }
+	const doubt = 5 * time.Millisecond
+	for name, c := range map[string]struct {
+		failures []Exit
+		want     int
+	}{
+		"the earliest on one host, whatever its rank": {
+			[]Exit{{Rank: 0, Code: 1, At: at(2)}, {Rank: 5, Code: 1, At: at(1)}}, 5},
+		"the earliest on one host, though another died by signal a little later": {
+			[]Exit{{Rank: 3, Code: 1, At: at(1)}, {Rank: 4, Code: -1, At: at(2)}}, 3},
+		"at one moment on one host, a death by signal": {
+			[]Exit{{Rank: 0, Code: 1, At: at(1)}, {Rank: 4, Code: -1, At: at(1)}}, 4},
+		"at one moment on one host, the lowest rank": {
+			[]Exit{{Rank: 7, Code: 1, At: at(1)}, {Rank: 4, Code: 1, At: at(1)}}, 4},
+		"between hosts, the earliest by more than the clocks' doubt": {
+			[]Exit{{Rank: 3, Code: 1, At: at(10), Unsure: time.Millisecond}, {Rank: 4, Code: -1, Node: 1, At: at(20), Unsure: time.Millisecond}}, 3},
+		"within the doubt, a death by signal": {
+			[]Exit{{Rank: 3, Code: 1, At: at(10), Unsure: doubt}, {Rank: 4, Code: -1, Node: 1, At: at(18), Unsure: doubt}}, 4},
+		"within the doubt, the lowest rank": {
+			[]Exit{{Rank: 7, Code: 1, At: at(10), Unsure: doubt}, {Rank: 4, Code: 1, Node: 1, At: at(18), Unsure: doubt}}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, first(c.failures).Rank)
+		})
+	}
+}
