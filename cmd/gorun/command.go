@@ -117,6 +117,7 @@ func parse(argv []string) (*command, error) {
 		c.job.Apps[0].Env = nil
 	}
 	c.completeStreams()
+	c.completePlacement()
 	return c, c.check()
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
 	"io"
@@ -41,7 +40,7 @@ func completion(argv []string) int {
 			"gorun completion fish >~/.config/fish/completions/gorun.fish"))
 	}
 	return refuse(con, refusal("completion: expected bash, zsh or fish, found "+strings.Join(argv, " "),
-		"gorun completion "+cmp.Or(nearest(argv[0], shells), "bash")))
+		"gorun completion "+closest(argv[0], shells)))
 }
 
 // printed returns the exit status of a verb that printed something.

@@ -1,6 +1,11 @@
 package main
 
-import "strings"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // synonyms are what less common launchers call flags of ours. Open MPI's and
 // Hydra's own names are aliases in the table of flags, which the help shows.
@@ -37,6 +42,8 @@ var dialects = []form{
 	{[]string{"display-comm-finalize"}, "", always("--set-env=OMPI_MCA_ompi_display_comm=mpi_finalize")},
 	{[]string{"bynode", "rr"}, "", always("--map-by=node")},
 	{[]string{"byslot"}, "", always("--map-by=slot")},
+	{[]string{"bycore"}, "", always("--map-by=core")},
+	{[]string{"bysocket"}, "", always("--map-by=package")},
 	{[]string{"bind-to-core", "bind-cores-to-rank"}, "", always("--bind-to=core")},
 	{[]string{"bind-to-socket"}, "", always("--bind-to=package")},
 	{[]string{"rankfile", "rf"}, "F", as("--map-by=rankfile:")},
@@ -85,6 +92,10 @@ var dialects = []form{
 	{[]string{"skip-launch-node"}, "", always("--nolocal")},
 	{[]string{"gpus-per-proc", "gpus-per-task"}, "N", as("--gpus-per-rank=")},
 	{[]string{"info"}, "", always("--version")},
+	// Slurm
+	{[]string{"cpu-bind"}, "HOW", cpuBind},
+	{[]string{"distribution", "m"}, "HOW", distribution},
+	{[]string{"mpi"}, "TYPE", mpiType},
 	// others
 	{[]string{"nodes", "num-nodes"}, "N", as("--nnodes=")},
 	{[]string{"cpus-per-proc", "cpus-per-task"}, "N", as("--cpus-per-rank=")},
@@ -123,17 +134,20 @@ func variable(ours string) func([]string) ([]string, error) {
 	}
 }
 
+// displays are what Open MPI's --display can name, in our words.
+var displays = map[string]string{
+	"map": "--display-map", "map-devel": "--display-map", "allocation": "--display-map", "alloc": "--display-map",
+	"bind": "--report-bindings", "bindings": "--report-bindings",
+}
+
 // display reads Open MPI's list of what to show before the job starts.
 func display(values []string) (ours []string, err error) {
 	for what := range strings.SplitSeq(strings.ToLower(values[0]), ",") {
-		switch what, _, _ = strings.Cut(what, ":"); what {
-		case "map", "map-devel", "allocation", "alloc":
-			ours = append(ours, "--display-map")
-		case "bind", "bindings":
-			ours = append(ours, "--report-bindings")
-		default:
-			return nil, &valueError{"a list of map, bindings and allocation", "map"}
+		what, _, _ = strings.Cut(what, ":")
+		if displays[what] == "" {
+			return nil, &valueError{"a list of map, bindings and allocation", cmp.Or(nearest(what, slices.Sorted(maps.Keys(displays))), "map")}
 		}
+		ours = append(ours, displays[what])
 	}
 	return ours, nil
 }

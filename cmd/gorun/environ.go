@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -45,6 +46,10 @@ func joinedVariable(to *[]string) func(string) error {
 // compatible reads whose variables ranks get.
 func compatible(to *[]rankenv.Launcher) func(string) error {
 	known := []rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.PMI, rankenv.JAX, rankenv.Slurm}
+	names := []string{"all", "none"}
+	for _, l := range known {
+		names = append(names, string(l))
+	}
 	return func(s string) error {
 		switch s {
 		case "all":
@@ -57,7 +62,7 @@ func compatible(to *[]rankenv.Launcher) func(string) error {
 		*to = nil
 		for name := range strings.SplitSeq(s, ",") {
 			if !slices.Contains(known, rankenv.Launcher(name)) {
-				return &valueError{"all, none, or some of torch, ompi, pmi, jax and slurm between commas", "torch,ompi"}
+				return &valueError{"all, none, or some of torch, ompi, pmi, jax and slurm between commas", cmp.Or(nearest(name, names), "torch,ompi")}
 			}
 			*to = append(*to, rankenv.Launcher(name))
 		}

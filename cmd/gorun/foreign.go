@@ -61,7 +61,7 @@ var unneeded = []foreign{
 	// torchrun, DeepSpeed, Horovod
 	{"standalone, node-rank N, rdzv-backend NAME, rdzv-endpoint ADDR, rdzv-id ID, rdzv-conf CONF, master-addr ADDR", "gorun makes the ranks meet; MASTER_ADDR and MASTER_PORT are set"},
 	{"monitor-interval D, start-method NAME, no-python, no-local-rank", "the program is started as it is"},
-	{"gloo, mpi, disable-cache, force-multi", "there is one way to launch"},
+	{"gloo, disable-cache, force-multi", "there is one way to launch"},
 }
 
 // elsewhere are refused, and the words say what there is instead.
@@ -78,8 +78,7 @@ var elsewhere = []foreign{
 	{"cf F, cartofile F, display-topo", "gorun looks at the hardware by itself; where ranks go: --dry-run"},
 	{"cpu-set LIST, cpu-list LIST, bind-core-list LIST", "CPUs are chosen with --bind-to and --cpus-per-rank, within those that gorun itself may use (taskset -c LIST gorun …)"},
 	{"membind POLICY, mem-bind POLICY", "memory is the kernel's to place; to bind it: --wrap 'numactl --membind=N'"},
-	{"npersocket N", "ranks are counted by host, -ppn N, and spread over its sockets with --map-by numa"},
-	{"bycore, bysocket", "what ranks are bound to is one thing, --bind-to core, and how they are spread another, --map-by slot, node, numa or gpu"},
+	{"npersocket N, ntasks-per-socket N", "ranks are counted by host, -ppn N, and spread over its sockets with --map-by package"},
 	{"tune F, am F, amca F", "parameters are named one by one: --mca NAME VALUE"},
 	{"dvm, hnp URI, ompi-server URI, nameserver ADDR, dvm-uri URI, report-uri F, terminate", "there is no daemon to speak to; each gorun runs one job"},
 	{"report-pid F", `the process is the shell's: gorun … & echo $!`},
@@ -100,8 +99,9 @@ var elsewhere = []foreign{
 	{"A NAME, account NAME, partition NAME, qos NAME, constraint LIST, C LIST, gres LIST, mem SIZE, mem-per-cpu SIZE, exclusive, reservation NAME, job-name NAME, begin TIME, dependency LIST, licenses LIST, gpus N, G N, gpus-per-node N", "resources are Slurm's to give: salloc or sbatch, and gorun inside"},
 	{"jobid ID, overlap, het-group N, relative N", "gorun takes the allocation that it is started in"},
 	{"multi-prog", "a program a line with its flags: --app F"},
-	{"distribution NAME, m NAME, cpu-bind NAME, gpu-bind NAME, ntasks-per-socket N, ntasks-per-core N, ntasks-per-gpu N", "where ranks go is said with -N, --map-by, --bind-to and --gpus-per-rank"},
-	{"e F, error F", "each rank's output in a file of its own: --output-dir DIR"},
+	{"gpu-bind NAME, ntasks-per-core N, ntasks-per-gpu N", "where ranks go is said with -N, --map-by, --bind-to and --gpus-per-rank"},
+	{"hint TYPE, threads-per-core N, cores-per-socket N, sockets-per-node N", "a rank has all hardware threads of its cores, and OMP_NUM_THREADS counts them: -x OMP_NUM_THREADS=N, or --bind-to hwthread"},
+	{"o F, e F, error F, oo F, eo F", "each rank's output in a file of its own: --output-dir DIR; all of it in one: gorun … >F"},
 	{"input F", "gorun's standard input is rank 0's: gorun … <F; for all: --stdin all"},
 	{"no-kill, k, wait D, W D", "what a failure ends is said with --on-failure and --grace"},
 	{"propagate LIMITS", "one by one: --rlimit NAME=N"},

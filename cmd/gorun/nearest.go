@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 )
@@ -53,8 +54,8 @@ func (g grammar) nearest(name string) string {
 	return nearest(name, known)
 }
 
-// nearest returns the one of the known words that word is probably a slip of;
-// "" if none is near.
+// nearest returns the one of the known words that word is probably a slip of, in
+// whatever case; "" if none is near.
 func nearest(word string, known []string) string {
 	// One slip in three letters; more would guess at anything.
 	best, bound := "", max(1, len(word)/3)+1
@@ -62,29 +63,36 @@ func nearest(word string, known []string) string {
 		if len(k) == 1 {
 			continue // one letter is near to every short word
 		}
-		if d := distance(word, k); d < bound {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < bound {
 			best, bound = k, d
 		}
 	}
 	return best
 }
 
-// distance is the Levenshtein distance of two words, in bytes.
+// closest is nearest, or the first of the words.
+func closest(value string, words []string) string { return cmp.Or(nearest(value, words), words[0]) }
+
+// distance is how many bytes of a are changed, missing, too many, or two that
+// stand the wrong way round, from b (optimal string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a[:i] to every b[:j]
+	// Distances to every b[:j]: of a[:i-2], a[:i-1] and a[:i].
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			cost := last[j]
 			if a[i] != b[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			row[j+1] = min(cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,13 +32,13 @@ func (c *command) limitResource(s string) error {
 	} else if n < 0 {
 		err = strconv.ErrRange
 	}
-	switch name {
-	case "memlock", "nofile", "core", "stack":
-	default:
-		err = strconv.ErrSyntax
-	}
-	if err != nil {
-		return &valueError{"memlock, nofile, core or stack, an equals sign, and a number of bytes or files or the word unlimited", "memlock=unlimited"}
+	known := []string{"memlock", "nofile", "core", "stack"}
+	if err != nil || !slices.Contains(known, name) {
+		near := nearest(name, known)
+		if near == "" || err != nil {
+			value = "unlimited"
+		}
+		return &valueError{alternatives(known) + ", an equals sign, and a number of bytes or files or the word unlimited", cmp.Or(near, "memlock") + "=" + value}
 	}
 	if c.job.Rlimits == nil {
 		c.job.Rlimits = map[string]int64{}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,18 +43,19 @@ func limit(to *time.Duration, example string) func(string) error {
 // earlySignal reads "SIG@D": the name or number of a signal, and a duration.
 func earlySignal(to *launcher.EarlySignal) func(string) error {
 	return func(s string) (err error) {
-		refused := &valueError{"a signal and how long before the end to send it", "USR1@30"}
-		name, before, ok := strings.Cut(s, "@")
-		if !ok {
-			return refused
+		name, before, _ := strings.Cut(s, "@")
+		to.Signal = signalNumber(name)
+		to.Before, err = duration(before, "30")
+		if to.Signal != 0 && err == nil && to.Before > 0 {
+			return nil
 		}
-		if to.Signal = signalNumber(name); to.Signal == 0 {
-			return refused
+		if to.Signal == 0 {
+			name = closest(strings.TrimPrefix(strings.ToUpper(name), "SIG"), signalNames())
 		}
-		if to.Before, err = duration(before, "30"); err != nil || to.Before == 0 {
-			return refused
+		if err != nil || to.Before == 0 {
+			before = "30"
 		}
-		return nil
+		return &valueError{want: "a signal, by name as USR1, TERM or INT or by number, and how long before the end to send it", example: name + "@" + before}
 	}
 }
 
@@ -69,6 +69,17 @@ func signalNumber(name string) syscall.Signal {
 		return syscall.Signal(n)
 	}
 	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
+}
+
+// signalNames lists the names of signals that a program may handle, without SIG.
+func signalNames() []string {
+	names := []string{"USR1"} // what nobody else sends
+	for n := syscall.Signal(1); n < 32; n++ {
+		if name := unix.SignalName(n); name != "" && n != syscall.SIGKILL && n != syscall.SIGSTOP {
+			names = append(names, strings.TrimPrefix(name, "SIG"))
+		}
+	}
+	return names
 }
 
 // onFailure reads what a rank's failure means for the job.
@@ -101,12 +112,17 @@ func duration(s, example string) (time.Duration, error) {
 func oneOf(to *string, words ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
-			near := cmp.Or(nearest(strings.ToLower(s), words), words[0])
-			return &valueError{strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], near}
+			return &valueError{want: alternatives(words), example: closest(s, words)}
 		}
 		*to = s
 		return nil
 	}
+}
+
+// alternatives lists words of which one is expected.
+func alternatives(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // launcherName reads how agents start. Hydra's fork is to start them here.

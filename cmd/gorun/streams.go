@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,7 +68,8 @@ func outputDirectives(values []string) (ours []string, err error) {
 		case strings.EqualFold(name, "dir") && dir != "":
 			ours = append(ours, "--output-dir="+dir)
 		case !known:
-			return nil, &valueError{fmt.Sprintf("tag, timestamp, merge, raw, copy, nocopy and dir=DIR, of which %q is none", word), "tag,dir=out:nocopy"}
+			return nil, &valueError{fmt.Sprintf("tag, timestamp, merge, raw, copy, nocopy and dir=DIR, of which %q is none (a file for each rank: --output-dir DIR; one for all: gorun … >F)", word),
+				cmp.Or(nearest(word, slices.Sorted(maps.Keys(directives))), "tag,dir=out:nocopy")}
 		case meant != "":
 			ours = append(ours, meant)
 		}
@@ -77,7 +81,7 @@ func outputDirectives(values []string) (ours []string, err error) {
 func standardInput(to *string) func(string) error {
 	return func(s string) error {
 		if s != "all" && s != "none" && number(new(int), 0, maxRanks-1, "", "")(s) != nil {
-			return &valueError{"a rank, all or none", "all"}
+			return &valueError{"a rank, all or none", closest(s, []string{"all", "none"})}
 		}
 		*to = s
 		return nil

@@ -46,7 +46,7 @@ func (v *value) IsBoolFlag() bool { return v.args == "" }
 // [refusedValue], which knows them.
 type valueError struct {
 	want    string // what was expected: "a number of ranks from 1 to 8"
-	example string // a value that is accepted
+	example string // a value that is accepted, or, behind its dashes, another flag with one
 }
 
 func (e *valueError) Error() string { return "expected " + e.want }
@@ -60,9 +60,13 @@ func refusedValue(l line, s setting, err error) error {
 	} else if foreign, ok := errors.AsType[*foreignError](err); ok {
 		return refusal(s.as+" is not a flag of gorun: "+foreign.why, "without it: "+l.with(s.at, s.words()))
 	}
-	accepted := append([]string{s.as}, strings.Fields(example)...)
-	if s.joined {
-		accepted = []string{s.as + "=" + example}
+	accepted := strings.Fields(example)
+	switch first, rest, _ := strings.Cut(example, " "); {
+	case strings.HasPrefix(example, "--"):
+	case s.joined:
+		accepted = append([]string{s.as + "=" + first}, strings.Fields(rest)...)
+	default:
+		accepted = append([]string{s.as}, accepted...)
 	}
 	words := s.words()
 	if s.bare {

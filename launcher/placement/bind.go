@@ -31,8 +31,8 @@ func bind(h Host, seats []*Seat, p Policy) error {
 	switch near := byGPUs(cores, seats); {
 	case to == ToGPU && near != nil:
 		teams = near
-	case p.MapBy == ByNUMA:
-		teams = byNUMA(cores, seats, max(p.CPUsPerRank, 1))
+	case domainOf[p.MapBy] != nil:
+		teams = dealt(cores, seats, max(p.CPUsPerRank, 1), domainOf[p.MapBy])
 	}
 	if p.CPUsPerRank > 0 && !fit(teams, p.CPUsPerRank) {
 		return misfit(h.Name, teams, p.CPUsPerRank, to)
@@ -49,7 +49,8 @@ func bind(h Host, seats []*Seat, p Policy) error {
 }
 
 // domainOf tells which cores make up what a rank is bound to, where that is more
-// than its share. Where the kernel does not tell, the host is one such domain.
+// than its share, or what ranks are dealt out to; a mapping and a binding have one
+// name. Where the kernel does not tell, the host is one such domain.
 var domainOf = map[string]func(core) int{
 	ToL3:      func(c core) int { return c.l3 },
 	ToNUMA:    numaOf,
@@ -137,12 +138,12 @@ func misfit(host string, teams []team, each int, to string) error {
 	return fmt.Errorf("%s: %s for each rank asked for next to GPUs of several NUMA nodes, which ranks share", host, count(each, what))
 }
 
-// byNUMA deals seats out to NUMA nodes in turn, passing over those that have no
-// room for another as long as one has.
-func byNUMA(cores []core, seats []*Seat, need int) []team {
+// dealt deals seats out to domains in turn, passing over those that have no room
+// for another as long as one has.
+func dealt(cores []core, seats []*Seat, need int, of func(core) int) []team {
 	var teams []team
-	for _, node := range domains(cores, numaOf) {
-		teams = append(teams, team{cores: node})
+	for _, domain := range domains(cores, of) {
+		teams = append(teams, team{cores: domain})
 	}
 	next := 0
 	for _, s := range seats {

@@ -59,6 +59,11 @@ func TestBindings(t *testing.T) {
 		"a cache that is not known is the host": {virtual, 2, placement.Policy{BindTo: placement.ToL3}, []string{"0-3", "0-3"}},
 		"mapped by node of memory":              {twoPackages, 3, placement.Policy{MapBy: placement.ByNUMA}, []string{"0-1,8-9", "4-7,12-15", "2-3,10-11"}},
 		"mapped by node of memory, to a core":   {twoPackages, 3, placement.Policy{MapBy: placement.ByNUMA, BindTo: placement.ToCore}, []string{"0,8", "4,12", "1,9"}},
+		"mapped by package, over its nodes": {
+			shape{packages: 2, nodes: 2, cores: 2, threads: 1}, 4, placement.Policy{MapBy: placement.ByPackage, BindTo: placement.ToCore},
+			[]string{"0", "4", "1", "5"},
+		},
+		"mapped by cache": {twoPackages, 2, placement.Policy{MapBy: placement.ByL3}, []string{"0-3,8-11", "4-7,12-15"}},
 		"mapped past a node that is full": {
 			twoPackages.with(func(s *shape) { s.allowed = []int{0, 4, 5, 6} }), 4, placement.Policy{MapBy: placement.ByNUMA, BindTo: placement.ToCore},
 			[]string{"0", "4", "5", "6"},

@@ -9,8 +9,9 @@
 // exceeds them is refused, with the arithmetic. Where none are declared, a host has
 // one for each GPU, if it has any and ranks are given GPUs, else one for each core
 // that it lets us use; these only order the filling, and a job that exceeds them is
-// placed with a note. A declared maximum and [Policy.PerHost] are limits always, and
-// so is what each rank is to have for itself: cores, hardware threads, GPUs.
+// placed with a note, unless [Policy.NoOversubscribe] makes them a limit too. A
+// declared maximum and [Policy.PerHost] are limits always, and so is what each rank
+// is to have for itself: cores, hardware threads, GPUs.
 //
 // # Order
 //

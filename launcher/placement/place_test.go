@@ -131,7 +131,7 @@ func TestPlaceRefuses(t *testing.T) {
 			"8 ranks asked for, 6 allowed: a 2 (slots) + b 4 (per host)",
 		},
 		"no hosts":           {1, nil, placement.Policy{}, "no hosts to place ranks on"},
-		"unknown mapping":    {1, ab, placement.Policy{MapBy: "socket"}, `expected a mapping by slot, node, numa, gpu, seq or rankfile, found "socket"`},
+		"unknown mapping":    {1, ab, placement.Policy{MapBy: "socket"}, `expected a mapping by slot, node, numa, package, l3, gpu, seq or rankfile, found "socket"`},
 		"negative size":      {-1, ab, placement.Policy{}, "expected a number of ranks of at least 1, found -1"},
 		"negative per host":  {1, ab, placement.Policy{PerHost: -2}, "expected at least 1 rank per host, found -2"},
 		"negative slots":     {1, []placement.Host{slots("a", -1)}, placement.Policy{}, "a: slots=-1 and max_slots=0 must not be negative"},
@@ -143,7 +143,7 @@ func TestPlaceRefuses(t *testing.T) {
 			-1, nil, placement.Policy{MapBy: "core"},
 			"no hosts to place ranks on\n" +
 				"expected a number of ranks of at least 1, found -1\n" +
-				`expected a mapping by slot, node, numa, gpu, seq or rankfile, found "core"`,
+				`expected a mapping by slot, node, numa, package, l3, gpu, seq or rankfile, found "core"`,
 		},
 	}
 	for name, test := range tests {
@@ -153,6 +153,19 @@ func TestPlaceRefuses(t *testing.T) {
 			require.EqualError(t, placement.Check(test.size, test.hosts, test.policy), test.want, "known before the hosts are reached")
 		})
 	}
+}
+
+func TestSlotsThatAreNotDeclaredAsALimit(t *testing.T) {
+	hosts := []placement.Host{cpus("a", 2), slots("b", 1)}
+	p := placement.Policy{NoOversubscribe: true}
+	require.NoError(t, placement.Check(4, hosts[:1], p), "what is not known yet limits nothing")
+	plan, err := placement.Place(3, hosts, p)
+	require.NoError(t, err)
+	require.Equal(t, "a 0,1 b 2", seating(plan))
+	_, err = placement.Place(4, hosts, p)
+	require.EqualError(t, err, "4 ranks asked for, 3 allowed: a 2 (one for each GPU or core) + b 1 (slots)")
+	_, err = placement.Place(2, hosts, placement.Policy{NoOversubscribe: true, Oversubscribe: true})
+	require.ErrorContains(t, err, "found both")
 }
 
 func TestPrograms(t *testing.T) {

@@ -18,12 +18,14 @@ const (
 	BySlot     = "slot"     // fill a host before the next
 	ByNode     = "node"     // deal ranks out to the hosts in turn
 	ByNUMA     = "numa"     // fill a host before the next, deal its ranks out to its NUMA nodes in turn
+	ByPackage  = "package"  // the same, to its packages, which are its sockets
+	ByL3       = "l3"       // the same, to the cores that share a cache
 	ByGPU      = "gpu"      // fill a host before the next, up to its GPUs
 	BySequence = "seq"      // one rank for each time that a host was written, in that order
 	ByRankfile = "rankfile" // as Policy.Rankfile says
 )
 
-var mappings = []string{BySlot, ByNode, ByNUMA, ByGPU, BySequence, ByRankfile}
+var mappings = []string{BySlot, ByNode, ByNUMA, ByPackage, ByL3, ByGPU, BySequence, ByRankfile}
 
 // What [Policy.BindTo] can name.
 const (
@@ -92,6 +94,9 @@ type Policy struct {
 	// Oversubscribe lets hosts have more ranks than declared slots, though not
 	// more than their maximum.
 	Oversubscribe bool
+
+	// NoOversubscribe makes slots that are not declared a limit too.
+	NoOversubscribe bool
 }
 
 // Host is a host as the planner sees it.
@@ -202,6 +207,9 @@ func validate(size int, hosts []Host, p Policy) error {
 			last := len(choice.of) - 1
 			problem("expected %s %s or %s, found %q", choice.what, strings.Join(choice.of[:last], ", "), choice.of[last], choice.value)
 		}
+	}
+	if p.Oversubscribe && p.NoOversubscribe {
+		problem("expected hosts to have more ranks than slots or not to, found both")
 	}
 	if p.GPUsPerRank == NoGPUs && (p.PerHost == OnePerGPU || p.MapBy == ByGPU || p.BindTo == ToGPU || p.GPUVisible != "") {
 		problem("expected GPUs for the ranks, which are counted, mapped, bound or shown by them")

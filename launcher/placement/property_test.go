@@ -24,7 +24,7 @@ func draw(t *rapid.T) (size int, hosts []placement.Host, p placement.Policy) {
 		h.MaxSlots = rapid.SampledFrom([]int{0, 0, 0, 1, 3, 9}).Draw(t, "max slots")
 		hosts = append(hosts, h)
 	}
-	p.MapBy = rapid.SampledFrom([]string{"", placement.BySlot, placement.ByNode, placement.ByNUMA, placement.ByGPU}).Draw(t, "map by")
+	p.MapBy = rapid.SampledFrom([]string{"", placement.BySlot, placement.ByNode, placement.ByNUMA, placement.ByPackage, placement.ByL3, placement.ByGPU}).Draw(t, "map by")
 	p.RankBy = rapid.SampledFrom([]string{"", "", placement.BySlot, placement.ByNode}).Draw(t, "rank by")
 	p.BindTo = rapid.SampledFrom([]string{"", "", "none", "share", "hwthread", "core", "l3", "numa", "package", "gpu"}).Draw(t, "bind to")
 	p.GPUVisible = rapid.SampledFrom([]string{"", "all", "own"}).Draw(t, "visible")
@@ -32,6 +32,7 @@ func draw(t *rapid.T) (size int, hosts []placement.Host, p placement.Policy) {
 	p.GPUsPerRank = rapid.SampledFrom([]int{0, 0, 1, 2, placement.NoGPUs}).Draw(t, "GPUs per rank")
 	p.CPUsPerRank = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "CPUs per rank")
 	p.Oversubscribe = rapid.Bool().Draw(t, "oversubscribe")
+	p.NoOversubscribe = !p.Oversubscribe && rapid.Bool().Draw(t, "no oversubscribe")
 	if rapid.Bool().Draw(t, "programs") {
 		p.Apps = rapid.SliceOfN(rapid.IntRange(1, 9), 1, 4).Draw(t, "apps")
 		return 0, hosts, p
@@ -129,7 +130,7 @@ func requireReason(t *rapid.T, size int, hosts []placement.Host, p placement.Pol
 	plain := placement.Policy{MapBy: p.MapBy, RankBy: p.RankBy, PerHost: p.PerHost, Apps: p.Apps, Oversubscribe: p.Oversubscribe, GPUVisible: p.GPUVisible}
 	if p.MapBy == placement.ByGPU || p.PerHost == placement.OnePerGPU || placement.Check(size, hosts, plain) == nil {
 		_, again := placement.Place(size, hosts, plain)
-		asked := p.BindTo != "" || p.GPUsPerRank != 0 || p.CPUsPerRank != 0 || p.MapBy == placement.ByGPU || p.PerHost == placement.OnePerGPU
+		asked := p.BindTo != "" || p.GPUsPerRank != 0 || p.CPUsPerRank != 0 || p.MapBy == placement.ByGPU || p.PerHost == placement.OnePerGPU || p.NoOversubscribe
 		require.True(t, asked || again != nil, "refused though all fit: %v", err)
 		return
 	}

@@ -73,6 +73,9 @@ func roomOn(h Host, size int, p Policy) room {
 		lower(h.MaxSlots, ofMaxSlots)
 	}
 	r.fill = slots(h, p)
+	if p.NoOversubscribe && h.Slots == 0 && h.CPUs != nil {
+		lower(r.fill, "one for each GPU or core")
+	}
 	if n, ok := perHost(h, p); ok {
 		lower(n, ofPerHost)
 		r.fill = n
