@@ -2,28 +2,64 @@ package launcher
 
 import (
 	"fmt"
+	"math"
 	"syscall"
 )
 
-// What this process needs of open files: for itself, and for each host, while
-// its agent is started.
+// What this process needs of open files: for itself; for each host, while its
+// agent is started; and for each rank of this host, whose output it reads.
 const (
 	ownFiles  = 20
 	hostFiles = 4
+	pipeFiles = 2
 )
 
-// checkOpenFiles refuses so many hosts if this process may not open enough
-// files for them. The runtime has raised the limit as far as it goes; ranks
-// have what the user set.
-func checkOpenFiles(hosts int) error {
+// openFileLimit is how many files this process may open. The runtime has raised
+// the soft limit as far as it goes; ranks have what the user set.
+func openFileLimit() int {
 	var limit syscall.Rlimit
-	need := uint64(ownFiles + hostFiles*hosts)
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) >= need {
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(limit.Cur)
+}
+
+// checkOpenFiles refuses so many hosts if this process may not open enough
+// files for them.
+func checkOpenFiles(hosts int) error {
+	limit, need := openFileLimit(), ownFiles+hostFiles*hosts
+	if limit >= need {
 		return nil
 	}
-	noun := "hosts"
-	if hosts == 1 {
-		noun = "host"
+	return fmt.Errorf("%s: expected a limit of at least %d open files, found %d: raise it by ulimit -n %d", plural(hosts, "host"), need, limit, need)
+}
+
+// The agent of this host has the same limit and needs this much of it (package
+// agent, refuseFiles).
+const (
+	agentFiles     = 50
+	agentRankFiles = 3
+)
+
+// checkPipes refuses the ranks of this host if this process may not open enough
+// files to read all their output. What it asks for is enough for the agent too:
+// nobody is to raise a limit twice.
+func (l *launch) checkPipes() error {
+	limit, need := openFileLimit(), ownFiles+hostFiles*len(l.hosts)
+	for _, h := range l.hosts {
+		if !h.local {
+			continue
+		}
+		ranks := len(l.plan.Hosts[h.node].Seats)
+		if need += pipeFiles * ranks; limit >= need {
+			continue
+		}
+		need = max(need, agentFiles+agentRankFiles*ranks)
+		return &HostError{
+			Host: h.name, Step: "start",
+			Err:  fmt.Errorf("%s there: expected a limit of at least %d open files for gorun, found %d", plural(ranks, "rank"), need, limit),
+			Hint: fmt.Sprintf("raise the limit here, by ulimit -n %d or /etc/security/limits.conf, or run fewer ranks on this host", need),
+		}
 	}
-	return fmt.Errorf("%d %s: expected a limit of at least %d open files, found %d: raise it by ulimit -n %d", hosts, noun, need, limit.Cur, need)
+	return nil
 }

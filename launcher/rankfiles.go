@@ -12,9 +12,9 @@ import (
 	"github.com/gorun/gorun/launcher/stdio"
 )
 
-// maxOpenFiles bounds how many of the ranks' files are open at a time: well
-// below the usual limit of 1024 for a process, which has hosts to talk to as
-// well.
+// maxOpenFiles bounds how many of the ranks' files are open at a time. Where the
+// limit of a process is low, it is a quarter of that: there are hosts to talk to
+// as well.
 const maxOpenFiles = 256
 
 // rankFiles are the files of Streams.Dir: for each rank one with every byte of
@@ -23,6 +23,7 @@ const maxOpenFiles = 256
 type rankFiles struct {
 	dir    string
 	digits int
+	most   int // how many may be open at a time
 	open   map[string]*os.File
 	oldest []string // the names of those, in the order of their opening
 }
@@ -36,7 +37,10 @@ func createFiles(s *Streams, ranks int, later bool) (*rankFiles, error) {
 	if err := os.MkdirAll(s.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("make the folder for the ranks' output: %w", err)
 	}
-	f := &rankFiles{dir: s.Dir, digits: len(strconv.Itoa(ranks - 1)), open: map[string]*os.File{}}
+	f := &rankFiles{
+		dir: s.Dir, digits: len(strconv.Itoa(ranks - 1)),
+		most: max(1, min(maxOpenFiles, openFileLimit()/4)), open: map[string]*os.File{},
+	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if later {
 		flags = os.O_WRONLY | os.O_CREATE
@@ -82,7 +86,7 @@ func (f *rankFiles) write(rank int, s stdio.Stream, data []byte) error {
 	path := f.path(rank, s)
 	file := f.open[path]
 	if file == nil {
-		if len(f.open) == maxOpenFiles {
+		if len(f.open) == f.most {
 			if err := f.closeOldest(); err != nil {
 				return err
 			}

@@ -125,11 +125,13 @@ func (l *launch) reach(ctx context.Context) (err error) {
 	}
 	closeAll(slices.DeleteFunc(l.hosts, func(h *host) bool { return h == nil }))
 	l.hosts = seated
-	if err := l.unlessSignalled(ctx, l.settleNetwork); err != nil {
-		l.closeHosts()
-		return err
+	if err = l.checkPipes(); err == nil {
+		err = l.unlessSignalled(ctx, l.settleNetwork)
 	}
-	return nil
+	if err != nil {
+		l.closeHosts()
+	}
+	return err
 }
 
 // place seats the ranks on the hosts that were reached.
