@@ -11,7 +11,7 @@ type alarm struct {
 
 // set makes it ring after d.
 func (a *alarm) set(d time.Duration) {
-	a.timer, a.at = time.NewTimer(d), time.Now().Add(d)
+	a.timer, a.at = time.NewTimer(d), timeNow().Add(d)
 	a.C = a.timer.C
 }
 

@@ -17,7 +17,7 @@ import (
 func (l *launch) report(host, cause string, ranks ...int) {
 	for _, h := range l.hosts {
 		if !h.ended() {
-			h.conn.Send(&wire.Report{Kind: string(rendezvous.Lost), Host: host, Cause: cause, Ranks: ranks, Clock: time.Now().UnixNano()})
+			h.conn.Send(&wire.Report{Kind: string(rendezvous.Lost), Host: host, Cause: cause, Ranks: ranks, Clock: l.time().UnixNano()})
 		}
 	}
 }
@@ -34,7 +34,7 @@ func (l *launch) suspect(by *host, node int) {
 
 // lose is the verdict on a host whose agent is gone.
 func (l *launch) lose(h *host, why error) {
-	if l.noticePause(time.Now()); l.stopped > 0 {
+	if l.noticePause(timeNow()); l.stopped > 0 {
 		why = fmt.Errorf("gorun itself was stopped for %v, longer than its agents wait for it (--node-timeout)", l.stopped.Round(time.Second))
 	}
 	h.lost = why
@@ -46,7 +46,7 @@ func (l *launch) lose(h *host, why error) {
 	l.input.taken(h, &wire.InputTaken{Closed: true})
 	var ranks []int
 	for _, seat := range l.plan.Hosts[h.node].Seats {
-		l.exited(h, RankExit{Rank: seat.Rank, Host: h.name, Code: -1, Cause: "lost with its host", At: time.Now()})
+		l.exited(h, RankExit{Rank: seat.Rank, Host: h.name, Code: -1, Cause: "lost with its host", At: l.time()})
 		ranks = append(ranks, seat.Rank)
 		for _, s := range []wire.Stream{wire.Stdout, wire.Stderr} {
 			l.printer.add(printItem{from: h, end: &wire.OutputEnd{Rank: seat.Rank, Stream: s}})

@@ -40,7 +40,8 @@ type host struct {
 	pipes   *localPipes  // nil: the agent reads its ranks' output
 
 	mu    sync.Mutex
-	clock clock
+	clock clock // of its agent; the supervisor has asked for it
+	dates clock // its time of day, if it was examined
 
 	uploading bool // it is sent programs or files
 

@@ -20,6 +20,7 @@ import (
 // all. They end when nothing has a pipe open for writing any more, or by cut.
 type localPipes struct {
 	printer *printer
+	time    func() time.Time // when a piece is read
 	wg      sync.WaitGroup
 	ctx     context.Context // ends with cut
 	end     context.CancelFunc
@@ -28,8 +29,8 @@ type localPipes struct {
 // newLocalPipes takes the pipes that an agent sends over socket, until its end.
 // owns refuses those of ranks that are not the agent's; failed is told of that,
 // or that the pipes do not come as they should.
-func newLocalPipes(socket *net.UnixConn, p *printer, owns func(int, wire.Stream) error, failed func(error)) *localPipes {
-	l := &localPipes{printer: p}
+func newLocalPipes(socket *net.UnixConn, p *printer, clock func() time.Time, owns func(int, wire.Stream) error, failed func(error)) *localPipes {
+	l := &localPipes{printer: p, time: clock}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	l.wg.Go(func() {
 		defer context.AfterFunc(l.ctx, func() { socket.CloseRead() })()
@@ -70,7 +71,7 @@ func (l *localPipes) read(rank int, stream wire.Stream, pipe *os.File) {
 		if n == 0 {
 			return
 		}
-		l.printer.add(printItem{from: from, output: chunk.Output(rank, stream, time.Now(), n)})
+		l.printer.add(printItem{from: from, output: chunk.Output(rank, stream, l.time(), n)})
 		select {
 		case <-from.done:
 		case <-l.ctx.Done():

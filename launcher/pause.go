@@ -33,7 +33,7 @@ func (l *launch) pause() {
 		return
 	}
 	l.event(Event{Kind: Paused, Rank: -1})
-	l.pausing = pausing{since: time.Now(), unpaused: map[*host]bool{}, patience: time.After(pausePatience), woken: make(chan os.Signal, 1)}
+	l.pausing = pausing{since: timeNow(), unpaused: map[*host]bool{}, patience: time.After(pausePatience), woken: make(chan os.Signal, 1)}
 	signal.Notify(l.woken, syscall.SIGCONT)
 	for _, a := range l.alarms() {
 		a.hold()
@@ -74,7 +74,7 @@ func (l *launch) resume() {
 		return
 	}
 	signal.Stop(l.woken)
-	now, lasted := time.Now(), time.Since(l.pausing.since)
+	now, lasted := timeNow(), time.Since(l.pausing.since)
 	if l.screened {
 		l.screen.take() // an error means that the terminal is gone
 	}

@@ -49,22 +49,15 @@ func forEach(hosts []*host, f func(int, *host)) {
 	wg.Wait()
 }
 
-// clockTrips is how often a clock is read; the quickest trip counts.
-const clockTrips = 3
-
-// examine asks a host for its clock and its condition.
+// examine asks a host for its time of day and its condition.
 func examine(ctx context.Context, h *host) error {
-	for range clockTrips {
-		echo, err := ask[*wire.Echo](ctx, h, &wire.Heartbeat{Clock: time.Now().UnixNano()})
-		if err != nil {
-			return err
-		}
-		h.clock.observe(time.Unix(0, echo.Sent), time.Unix(0, echo.Clock), time.Now())
-	}
+	sent := timeNow()
 	found, err := ask[*wire.Examined](ctx, h, &wire.Examine{})
 	if err != nil {
 		return err
 	}
+	date := sent.UnixNano()
+	h.dates.observe(date, found.Time, date+int64(time.Since(sent)))
 	if err := judge(h, found); err != nil {
 		return notFit(h, err)
 	}
@@ -92,15 +85,15 @@ func judge(h *host, e *wire.Examined) error {
 func judgeClocks(hosts []*host) {
 	offsets := []time.Duration{0}
 	for _, h := range hosts {
-		if h.clock.known {
-			offsets = append(offsets, h.clock.offset)
+		if h.dates.known {
+			offsets = append(offsets, h.dates.offset)
 		}
 	}
 	slices.Sort(offsets)
 	median := offsets[(len(offsets)-1)/2]
 	for _, h := range hosts {
-		skew := h.clock.offset - median
-		if h.unfit == nil && skew.Abs() > maxClockSkew+h.clock.unsure {
+		skew := h.dates.offset - median
+		if h.unfit == nil && skew.Abs() > maxClockSkew+h.dates.unsure {
 			h.unfit = notFit(h, fmt.Errorf("expected a clock within %v of the other hosts', found one that is %v off", maxClockSkew, skew.Round(time.Millisecond)))
 		}
 	}

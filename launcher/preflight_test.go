@@ -79,7 +79,7 @@ func TestJudgeClocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var hosts []*host
 			for _, offset := range c.offsets {
-				hosts = append(hosts, &host{clock: clock{offset: offset, unsure: c.unsure, known: true}})
+				hosts = append(hosts, &host{dates: clock{offset: offset, unsure: c.unsure, known: true}})
 			}
 			judgeClocks(hosts)
 			require.Equal(t, c.unfit, unfit(hosts))

@@ -38,9 +38,9 @@ type prepared struct {
 // prepare checks the job as far as that goes without its hosts. What it
 // returns is never nil.
 func prepare(job *Job) (*prepared, error) {
-	p := &prepared{job: job, id: newID(), began: time.Now()}
+	p := &prepared{job: job, id: newID(), began: timeNow()}
 	if job.Limits.Run > 0 {
-		p.deadline = time.Now().Add(job.Limits.Run)
+		p.deadline = timeNow().Add(job.Limits.Run)
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

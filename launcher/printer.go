@@ -183,8 +183,8 @@ func (p *printer) run() {
 		for _, item := range items {
 			p.print(item)
 		}
-		if at := p.merger.Deadline(); !at.IsZero() && !time.Now().Before(at) {
-			p.write(p.merger.Flush(time.Now()))
+		if at := p.merger.Deadline(); !at.IsZero() && !timeNow().Before(at) {
+			p.write(p.merger.Flush(timeNow()))
 		}
 		if closed && len(items) == 0 {
 			return
@@ -219,7 +219,7 @@ func (p *printer) print(item printItem) {
 		}
 	}
 	if !p.hidden[o.Rank] {
-		p.write(p.merger.Add(time.Now(), stdio.Chunk{Rank: o.Rank, Stream: stream, Time: o.Time, Data: o.Data}))
+		p.write(p.merger.Add(timeNow(), stdio.Chunk{Rank: o.Rank, Stream: stream, Time: o.Time, Data: o.Data}))
 	}
 	item.drop()
 }

@@ -305,7 +305,7 @@ type startLimit struct {
 
 func newStartLimit(ctx context.Context, d time.Duration) (context.Context, *startLimit) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &startLimit{cancel: cancel, rest: d, since: time.Now()}
+	l := &startLimit{cancel: cancel, rest: d, since: timeNow()}
 	if d > 0 {
 		l.timer = time.AfterFunc(d, func() { cancel(errStartTimeout) })
 	}
@@ -326,7 +326,7 @@ func (l *startLimit) resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.timer != nil {
-		l.since = time.Now()
+		l.since = timeNow()
 		l.timer.Reset(l.rest)
 	}
 }

@@ -2,7 +2,6 @@ package launcher
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/gorun/gorun/launcher/wire"
 )
@@ -13,7 +12,7 @@ func (l *launch) read(h *host) {
 	for {
 		m, err := h.conn.Receive()
 		if err == nil {
-			h.heard.Store(int64(time.Since(l.began)))
+			h.heard.Store(l.elapsed())
 			err = l.receive(h, m)
 		}
 		if err != nil {
@@ -36,10 +35,10 @@ func (l *launch) receive(h *host, m wire.Message) error {
 		}
 		l.printer.add(printItem{from: h, end: m})
 	case *wire.Heartbeat:
-		h.conn.Send(&wire.Echo{Sent: m.Clock, Clock: time.Now().UnixNano()})
+		h.conn.Send(&wire.Echo{Sent: m.Clock, Clock: l.elapsed()})
 	case *wire.Echo:
 		h.mu.Lock()
-		h.clock.observe(time.Unix(0, m.Sent), time.Unix(0, m.Clock), time.Now())
+		h.clock.observe(m.Sent, m.Clock, l.elapsed())
 		h.mu.Unlock()
 	case *wire.Relay:
 		if m.Node < 0 || m.Node >= len(l.hosts) {

@@ -190,9 +190,9 @@ func (l *launch) begin() error {
 	l.printer = newPrinter(l.merging(), &l.job.Streams, files, l.outputEnded, l.outputFailed)
 	for _, h := range l.hosts {
 		h.window = hostWindow(len(l.hosts))
-		h.heard.Store(int64(time.Since(l.began)))
+		h.heard.Store(l.elapsed())
 		if local, ok := h.stream.(*remote.Local); ok && local.Socket() != nil {
-			h.pipes = newLocalPipes(local.Socket(), l.printer,
+			h.pipes = newLocalPipes(local.Socket(), l.printer, l.time,
 				func(rank int, s wire.Stream) error { return l.owns(h, rank, s) },
 				func(err error) { l.mail.post(letter{from: h, err: err}, 0) })
 		}
@@ -208,7 +208,9 @@ func (l *launch) start() error {
 	if err != nil {
 		return &PlanError{[]error{err}}
 	}
+	l.beaten = timeNow()
 	for _, h := range l.hosts {
+		l.heartbeat(h)           // before its ranks can end: their ends are told by its clock
 		h.conn.SendShared(start) // an error means that the host is lost, which its reader sees
 		h.conn.Send(l.begins(h))
 	}
@@ -260,7 +262,7 @@ func (l *launch) event(e Event) {
 // lock, and everything after is one goroutine's.
 func (p *prepared) event(e Event) {
 	if p.job.Events != nil {
-		e.Time = time.Now()
+		e.Time = p.time()
 		p.job.Events(e)
 	}
 }

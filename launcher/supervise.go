@@ -53,7 +53,6 @@ func (l *launch) supervise(ctx context.Context) error {
 		ticker := time.NewTicker(limit / wire.Beats)
 		defer ticker.Stop()
 		lease = ticker.C
-		l.beat(time.Now())
 	}
 	done := ctx.Done()
 	for !l.allEnded() {
@@ -159,9 +158,12 @@ func (l *launch) beat(now time.Time) {
 			l.lose(h, fmt.Errorf("nothing was heard from its agent for %v", silence.Round(time.Second)))
 			continue
 		}
-		h.conn.Send(&wire.Heartbeat{Clock: now.UnixNano()})
+		l.heartbeat(h)
 	}
 }
+
+// heartbeat keeps one lease, and asks for the host's clock.
+func (l *launch) heartbeat(h *host) { h.conn.Send(&wire.Heartbeat{Clock: l.elapsed()}) }
 
 // noticePause finds out whether this process itself was stopped for so long
 // that its agents gave it up.
@@ -284,7 +286,7 @@ func (l *launch) notStarted(h *host, m *wire.NotStarted) {
 		l.replace(h)
 		err = &HostError{Host: h.name, Step: "start", Err: fmt.Errorf("rank %d: %s", m.Rank, m.Error), Hint: m.Hint}
 	}
-	l.exited(h, RankExit{Rank: m.Rank, Host: h.name, Code: ExitStatus(err), Cause: m.Error, At: time.Now()})
+	l.exited(h, RankExit{Rank: m.Rank, Host: h.name, Code: ExitStatus(err), Cause: m.Error, At: l.time()})
 	l.end(err, syscall.SIGTERM)
 }
 
@@ -292,7 +294,7 @@ func (l *launch) notStarted(h *host, m *wire.NotStarted) {
 // it is to continue.
 func (l *launch) rankExited(h *host, m *wire.Exited) {
 	h.mu.Lock()
-	at, unsure := h.clock.ours(time.Unix(0, m.Clock)), h.clock.unsure
+	at, unsure := l.began.Add(time.Duration(h.clock.ours(m.Clock))), h.clock.unsure
 	h.mu.Unlock()
 	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at, Stopped: m.Told}
 	if m.Signal != 0 {

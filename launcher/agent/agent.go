@@ -107,7 +107,7 @@ func newAgent(stream io.ReadWriteCloser, token string, p Processes) *agent {
 		conn:       conn,
 		stdin:      input{conn: conn},
 		folders:    folders{token: token},
-		began:      time.Now(),
+		began:      timeNow(),
 		processes:  p,
 		changed:    make(chan struct{}),
 		sooner:     make(chan struct{}, 1),
@@ -159,7 +159,7 @@ func (a *agent) receive() error {
 			}
 			return err
 		}
-		a.heard.Store(int64(time.Since(a.began)))
+		a.heard.Store(a.elapsed())
 		if err := a.handle(m); err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (a *agent) handle(m wire.Message) error {
 	case *wire.Credit:
 		a.window.Give(m.Bytes)
 	case *wire.Heartbeat:
-		return a.conn.Send(&wire.Echo{Sent: m.Clock, Clock: time.Now().UnixNano()})
+		return a.conn.Send(&wire.Echo{Sent: m.Clock, Clock: a.elapsed()})
 	case *wire.Echo:
 	default:
 		return fmt.Errorf("unexpected message %T from the launcher", m)

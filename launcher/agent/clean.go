@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/gorun/gorun/launcher/wire"
 )
@@ -50,7 +49,7 @@ func cleanHost(order *wire.Clean) *wire.Cleaned {
 		answer.Running = append(answer.Running, job)
 	}
 	slices.Sort(answer.Running)
-	for _, f := range disusedFiles(time.Now()) {
+	for _, f := range disusedFiles(timeNow()) {
 		answer.Disused++
 		answer.DisusedBytes += f.size
 		if order.Cache && !order.Dry {

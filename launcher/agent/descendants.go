@@ -34,10 +34,10 @@ func killDescendants(first func()) (left []int) {
 // did not go in time. Going round meets the race with fork: what was killed
 // forks no more, so every round has fewer parents.
 func killAll(list func() []int) (left []int) {
-	end := time.Now().Add(killPatience)
+	end := timeNow().Add(killPatience)
 	for {
 		left = list()
-		if len(left) == 0 || time.Now().After(end) {
+		if len(left) == 0 || timeNow().After(end) {
 			return left
 		}
 		for _, pid := range left {
@@ -135,6 +135,6 @@ func killAgents(job string) (left []int) {
 		of, token := agentOf(pid)
 		return of != job || token != ""
 	})
-	awaitPIDs(guardians, time.Now().Add(killPatience))
+	awaitPIDs(guardians, timeNow().Add(killPatience))
 	return left
 }

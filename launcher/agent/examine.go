@@ -10,7 +10,7 @@ import (
 
 // examine finds out what this host's condition is.
 func examine() *wire.Examined {
-	e := &wire.Examined{LockedMemory: -1}
+	e := &wire.Examined{Time: timeNow().UnixNano(), LockedMemory: -1}
 	var fs unix.Statfs_t
 	if unix.Statfs("/dev/shm", &fs) == nil {
 		e.SharedMemory = int64(fs.Bavail) * fs.Bsize

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +27,7 @@ import (
 // newToken returns a name for the folders of one agent of a job. Two agents of
 // a job may share a machine, or /dev/shm without sharing process ids.
 func newToken(job string) string {
-	return fmt.Sprintf("%s%d-%x", tokenPrefix(job), os.Getpid(), time.Now().UnixNano())
+	return fmt.Sprintf("%s%d-%x", tokenPrefix(job), os.Getpid(), timeNow().UnixNano())
 }
 
 const tokenStart = "job-"

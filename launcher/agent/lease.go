@@ -33,7 +33,7 @@ func (a *agent) keepLease() {
 			if a.paused() {
 				if now.Sub(last) >= pausedBeat {
 					last = now
-					if a.conn.SendIdle(&wire.Heartbeat{Clock: now.UnixNano()}) != nil {
+					if a.conn.SendIdle(&wire.Heartbeat{Clock: a.elapsed()}) != nil {
 						return
 					}
 				}
@@ -44,7 +44,7 @@ func (a *agent) keepLease() {
 				return
 			}
 			last = now
-			if a.conn.Send(&wire.Heartbeat{Clock: now.UnixNano()}) != nil {
+			if a.conn.Send(&wire.Heartbeat{Clock: a.elapsed()}) != nil {
 				return
 			}
 		case <-a.ctx.Done():

@@ -5,7 +5,6 @@ package agent
 import (
 	"context"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -66,7 +65,7 @@ func (a *agent) pump(rank int, stream wire.Stream, pipe *os.File, said func()) {
 		if n == 0 {
 			return
 		}
-		o := wire.Output{Rank: rank, Stream: stream, Time: time.Now()}
+		o := wire.Output{Rank: rank, Stream: stream, Time: a.time()}
 		if a.forward(&o, chunk, n) != nil {
 			return
 		}

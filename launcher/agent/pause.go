@@ -33,7 +33,7 @@ func (a *agent) pause() {
 	if !a.pausing.since.IsZero() {
 		return
 	}
-	a.pausing.since = time.Now()
+	a.pausing.since = timeNow()
 	resumed := make(chan struct{})
 	a.pausing.resumed = resumed
 	a.wg.Go(func() { a.hold(resumed) })
@@ -44,7 +44,7 @@ func (a *agent) pause() {
 func (a *agent) hold(resumed <-chan struct{}) {
 	look := time.NewTicker(stopLook)
 	defer look.Stop()
-	for begun, s := time.Now(), syscall.SIGTSTP; ; s = 0 {
+	for begun, s := timeNow(), syscall.SIGTSTP; ; s = 0 {
 		late := time.Since(begun) >= stopGrace
 		if late {
 			s = syscall.SIGSTOP

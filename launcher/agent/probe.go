@@ -88,7 +88,7 @@ func (b *beacon) serve(l net.Listener, token []byte) {
 func (b *beacon) answer(conn net.Conn, token []byte) {
 	defer conn.Close()
 	defer context.AfterFunc(b.ctx, func() { conn.Close() })()
-	conn.SetDeadline(time.Now().Add(probeLimit))
+	conn.SetDeadline(timeNow().Add(probeLimit))
 	if _, err := conn.Write(token); err == nil {
 		conn.Read(make([]byte, 1))
 	}

@@ -141,7 +141,7 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 // ended records the end of a rank. It runs on the reaping goroutine or, for a
 // rank that was quicker than its fork, on the one that started it.
 func (a *agent) ended(r *rank, status syscall.WaitStatus) {
-	at := time.Now()
+	at := timeNow()
 	r.held.Close() // of nil it only says so
 	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus()}
 	if status.Signaled() {
@@ -157,7 +157,7 @@ func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 		a.noteDying(at)
 	}
 	a.mu.Unlock()
-	m.Clock = at.UnixNano()
+	m.Clock = int64(at.Sub(a.began))
 	if m.Code != 0 && !m.Told {
 		m.OOM, m.HostOOM = a.ooms.take()
 	}

@@ -58,7 +58,7 @@ func (a *agent) takeStacks(m *wire.TakeStacks) {
 	wg.Wait()
 	if m.Ending {
 		end, _ := ctx.Deadline()
-		awaitPIDs(a.quitGoPrograms(leaders), time.Now().Add(min(quitPatience, time.Until(end))))
+		awaitPIDs(a.quitGoPrograms(leaders), timeNow().Add(min(quitPatience, time.Until(end))))
 	}
 }
 

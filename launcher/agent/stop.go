@@ -25,7 +25,7 @@ func (a *agent) signal(s syscall.Signal) {
 func (a *agent) stop(s syscall.Signal, grace time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := time.Now().Add(grace)
+	at := timeNow().Add(grace)
 	if a.keeper == nil {
 		a.killAt = at
 		a.keeper = make(chan struct{})
@@ -50,7 +50,7 @@ func (a *agent) keep(s syscall.Signal) {
 		a.tell(s)
 		if s != syscall.SIGTERM {
 			a.mu.Lock()
-			half := time.Now().Add(min(time.Until(a.killAt)/2, termDelay))
+			half := timeNow().Add(min(time.Until(a.killAt)/2, termDelay))
 			a.mu.Unlock()
 			if !a.awaitEnd(half) {
 				a.tell(syscall.SIGTERM)
@@ -144,7 +144,7 @@ func (a *agent) awaitEnd(until time.Time) bool {
 				a.tell(syscall.SIGTERM)
 				toldOrphans = true
 			}
-			if a.processes.AwaitStrays(time.Now().Add(min(rest, 50*time.Millisecond))) {
+			if a.processes.AwaitStrays(timeNow().Add(min(rest, 50*time.Millisecond))) {
 				return true
 			}
 			continue

@@ -85,6 +85,7 @@ type Examine struct{}
 
 // Examined answers Examine.
 type Examined struct {
+	Time         int64 // Unix time in nanoseconds
 	SharedMemory int64 // bytes free in /dev/shm
 	LockedMemory int64 // bytes that a process may lock; -1: any number
 }
@@ -240,7 +241,7 @@ type Exited struct {
 	// The kernel's out-of-memory killer was at work in the agent's control
 	// group, or somewhere on the host.
 	OOM, HostOOM bool
-	Clock        int64 // Unix time in nanoseconds by the agent's clock
+	Clock        int64 // when, in nanoseconds by the clock of the agent's heartbeats
 	Told         bool  // it lived when the agent began to end the job
 }
 
@@ -337,7 +338,8 @@ type Report struct {
 // Beats is how many heartbeats go into the time after which silence counts.
 const Beats = 5
 
-// Heartbeat keeps the other side's lease. It is answered by Echo.
+// Heartbeat keeps the other side's lease. It is answered by Echo. Its clock counts
+// nanoseconds from any time on, and does not jump.
 type Heartbeat struct{ Clock int64 }
 
 // Echo returns a heartbeat's clock together with the answering side's own.
