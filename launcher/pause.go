@@ -96,4 +96,4 @@ func (l *launch) resume() {
 }
 
 // alarms lists what a pause puts off.
-func (l *launch) alarms() []*alarm { return []*alarm{&l.limit, &l.early, &l.due} }
+func (l *launch) alarms() []*alarm { return []*alarm{&l.limit, &l.early, &l.due, &l.unread.alarm} }

@@ -46,7 +46,8 @@ type printer struct {
 	mu        sync.Mutex
 	items     []printItem
 	closed    bool
-	noInput   bool // standard input has ended
+	writing   printItem // what run has taken of items; without output: nothing whose credit is owed
+	noInput   bool      // standard input has ended
 	abandoned bool
 
 	tails []stdio.Tail // of standard error, or of what it is merged into, by rank; under mu
@@ -149,6 +150,10 @@ func (p *printer) abandon() {
 	p.mu.Lock()
 	items, closed := p.items, p.closed
 	p.items, p.abandoned = nil, true
+	if o := p.writing.output; o != nil { // it may take for ever, and its sender needs the credit to end
+		p.writing.from.printed(o)
+		p.writing = printItem{}
+	}
 	p.mu.Unlock()
 	for _, item := range items {
 		item.drop()
@@ -174,22 +179,26 @@ func (p *printer) run() {
 	defer timer.Stop()
 	for {
 		p.mu.Lock()
-		items, closed, noInput := p.items, p.closed, p.noInput
-		p.items, p.noInput = nil, false
+		some, closed, noInput := len(p.items) > 0, p.closed, p.noInput
+		if p.noInput = false; some {
+			p.writing, p.items[0] = p.items[0], printItem{}
+			p.items = p.items[1:]
+		}
+		item := p.writing
 		p.mu.Unlock()
 		if noInput {
 			p.merger.InputEnded()
 		}
-		for _, item := range items {
+		if some {
 			p.print(item)
 		}
 		if at := p.merger.Deadline(); !at.IsZero() && !timeNow().Before(at) {
 			p.write(p.merger.Flush(timeNow()))
 		}
-		if closed && len(items) == 0 {
+		if closed && !some {
 			return
 		}
-		if len(items) > 0 {
+		if some {
 			continue
 		}
 		var due <-chan time.Time
@@ -221,7 +230,13 @@ func (p *printer) print(item printItem) {
 	if !p.hidden[o.Rank] {
 		p.write(p.merger.Add(timeNow(), stdio.Chunk{Rank: o.Rank, Stream: stream, Time: o.Time, Data: o.Data}))
 	}
-	item.drop()
+	p.mu.Lock()
+	if p.writing.output != nil {
+		item.from.printed(o)
+		p.writing = printItem{}
+	}
+	p.mu.Unlock()
+	o.Release()
 }
 
 func (p *printer) write(pieces []stdio.Piece) {

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
@@ -151,6 +152,52 @@ func TestWhoInsistsDoesNotWaitForAStalledReader(t *testing.T) {
 	require.Equal(t, 130, o.Status)
 	requireGone(t, o.Job)
 	r.Close() // ends the printer's last write
+}
+
+// A reader that stalls may hold the job up, but not its end.
+func TestAStalledReaderDoesNotOutlastTheEndOfTheJob(t *testing.T) {
+	type ending struct {
+		job    *Job
+		cancel bool
+		status int
+	}
+	there := func(script string) *Job {
+		job, _ := hosts(t, []int{1}, script)
+		return job
+	}
+	endings := map[string]ending{
+		"the time limit, of ranks that write on":        {sh(1, `exec yes`), false, StatusTimeout},
+		"the time limit, of ranks on another host":      {there(`exec yes`), false, StatusTimeout},
+		"the time limit, when ranks have ended":         {sh(1, `head -c 300000 /dev/zero`), false, StatusTimeout},
+		"the time limit, when those there have":         {there(`head -c 8000000 /dev/zero`), false, StatusTimeout},
+		"the time limit, when one has failed before it": {sh(1, `head -c 300000 /dev/zero; exit 3`), false, 3},
+		"the context's": {sh(1, `exec yes`), true, StatusFailed},
+	}
+	running := map[string]<-chan outcome{}
+	for name, c := range endings { // all at once, since each takes the patience with readers
+		r, w := io.Pipe()
+		defer r.Close() // ends the printer's last write
+		c.job.Streams.Stdout, c.job.Limits.Grace = w, 100*time.Millisecond
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if !c.cancel {
+			c.job.Limits.Run = 2 * time.Second
+		}
+		running[name] = start(t, ctx, c.job)
+		if c.cancel {
+			_, err := r.Read(make([]byte, 1))
+			require.NoError(t, err)
+			cancel()
+		}
+	}
+	for name, done := range running {
+		t.Run(name, func(t *testing.T) {
+			o := <-done
+			require.Equal(t, endings[name].status, o.Status, "%v", o.err)
+			require.Contains(t, fmt.Sprint(o.events), "output that nobody reads is dropped")
+			requireGone(t, o.Job)
+		})
+	}
 }
 
 func TestBytesPassUnharmed(t *testing.T) {

@@ -25,6 +25,7 @@ type state struct {
 	pausing
 	stacks
 	limit, early alarm // see setTimers
+	unread       unread
 
 	beaten  time.Time     // the last round of heartbeats
 	stopped time.Duration // how long this process did not run before it; 0: it did
@@ -72,6 +73,9 @@ func (l *launch) supervise(ctx context.Context) error {
 		case <-done:
 			done = nil
 			l.end(context.Cause(ctx), syscall.SIGTERM)
+			l.limitOutput(context.Cause(ctx))
+		case <-l.unread.C:
+			l.dropOutput()
 		case now := <-lease:
 			l.beat(now)
 		case <-l.stacks.patience:
@@ -85,42 +89,12 @@ func (l *launch) supervise(ctx context.Context) error {
 		}
 	}
 	l.input.close()
-	l.awaitOutput()
+	l.awaitOutput(ctx)
 	l.explain()
 	if rank, ok := l.verdict.First(); ok {
 		return &ExitError{*l.exits[rank]}
 	}
 	return l.verdict.Reason()
-}
-
-// awaitOutput blocks until everything that ranks have printed is written, or
-// the user does not want to wait for it.
-func (l *launch) awaitOutput() {
-	go func() {
-		for _, h := range l.hosts {
-			h.pipes.wait()
-		}
-		l.printer.close()
-	}()
-	for written := false; !written; {
-		select {
-		case <-l.printer.done:
-			written = true
-		case s := <-l.job.Signals:
-			if ends(s) { // the ranks are gone, but nobody takes their output
-				l.end(&SignalError{signalNameOf(s)}, syscall.SIGKILL)
-				l.abandonOutput()
-			}
-			if s == syscall.SIGTSTP {
-				stopProcess()
-			}
-		}
-	}
-	select {
-	case err := <-l.writeError:
-		l.writeFailed(err)
-	default:
-	}
 }
 
 // explain adds to the ranks' ends what all their output tells of them.

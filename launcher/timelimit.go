@@ -54,11 +54,11 @@ func (l *launch) setTimers() {
 // timeIsUp ends the job at its time limit. That is the reason from now on: ranks
 // may end of the stack traces that come before the stop.
 func (l *launch) timeIsUp() {
-	if l.stopping {
-		return
-	}
 	l.verdict.Take(verdict.End{Why: ErrTimeout})
-	l.afterStacks(true, func() { l.end(ErrTimeout, syscall.SIGTERM) })
+	l.afterStacks(true, func() {
+		l.end(ErrTimeout, syscall.SIGTERM)
+		l.limitOutput(ErrTimeout)
+	})
 }
 
 // signalEarly sends the signal that announces the time limit, once: a pause that
