@@ -29,8 +29,21 @@ var hostFlags = []string{
 	"rsh", "p", "i", "J", "identity-agent", "F", "accept-new-host-keys", "v", "q", "h",
 }
 
+func newCleaning(argv []string) *cleaning { return &cleaning{command: newCommand(argv)} }
+
 // flags returns the table of flags of gorun clean.
-func (c *cleaning) flags() (flags []cli.Flag) {
+func (c *cleaning) flags() []cli.Flag {
+	flags := c.ownFlags()
+	for _, f := range c.command.flags() {
+		if slices.Contains(hostFlags, f.Names()[0]) {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// ownFlags are those that a job does not have, or means otherwise.
+func (c *cleaning) ownFlags() (flags []cli.Flag) {
 	for _, f := range []*cli.GenericFlag{
 		{Name: "dry-run", Usage: "only list what would be ended and removed",
 			Value: c.toggle(func() { c.Dry = true })},
@@ -41,18 +54,13 @@ func (c *cleaning) flags() (flags []cli.Flag) {
 	} {
 		flags = append(flags, flag{f, []string{f.Name}})
 	}
-	for _, f := range c.command.flags() {
-		if slices.Contains(hostFlags, f.Names()[0]) {
-			flags = append(flags, f)
-		}
-	}
 	return flags
 }
 
 // parseClean makes a command of the words behind "gorun clean". Its error is a
 // *usageError.
 func parseClean(argv []string) (*cleaning, error) {
-	c := &cleaning{command: newCommand(argv)}
+	c := newCleaning(argv)
 	app := c.app()
 	app.Flags = c.flags()
 	parts, err := grammarOf(app.Flags).split(line{words: argv})
@@ -73,8 +81,8 @@ func parseClean(argv []string) (*cleaning, error) {
 	return c, nil
 }
 
-// clean ends what lost jobs have left and returns the exit status: 0 if nothing
-// is left, 1 if something is, 125 if a host could not be asked.
+// clean ends what lost jobs have left and returns the exit status, as cleanStatus
+// says.
 func clean(argv []string) int {
 	con := newConsole(os.Stderr)
 	c, err := parseClean(argv)
@@ -82,7 +90,8 @@ func clean(argv []string) int {
 		return refuse(con, err)
 	}
 	if c.help {
-		return c.printHelp(os.Stdout)
+		_, err := os.Stdout.WriteString(c.helpText())
+		return printed(err)
 	}
 	con.quiet = c.quiet
 	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
@@ -106,9 +115,13 @@ func clean(argv []string) int {
 		print = printJSON
 	}
 	status := c.verdict(hosts)
-	if err := print(os.Stdout, hosts); err != nil {
+	if !c.quiet || c.json {
+		err = print(os.Stdout, hosts)
+	}
+	if err != nil {
 		return c.report(con, nil, err)
 	}
+	c.tellOfNamed(con, hosts)
 	for _, h := range hosts {
 		if h.Err != nil {
 			con.fail(c.message(h.Err), c.hints(h.Err)...)
@@ -120,12 +133,43 @@ func clean(argv []string) int {
 	return status
 }
 
+// tellOfNamed says which of the jobs that were named run, as they are left alone,
+// or are not there, as a typing error may be why.
+func (c *cleaning) tellOfNamed(con *console, hosts []launcher.Cleaned) {
+	for _, job := range c.Jobs {
+		var runs []string
+		lost := false
+		for _, h := range hosts {
+			if slices.Contains(h.Running, job) {
+				runs = append(runs, h.Host)
+			}
+			lost = lost || slices.ContainsFunc(h.Lost, func(j launcher.LostJob) bool { return j.Job == job })
+		}
+		switch {
+		case len(runs) > 0:
+			con.fail(fmt.Sprintf("job %s runs on %s and was left alone", job, listed(runs)), "to end it, interrupt its gorun")
+		case !lost && !slices.ContainsFunc(hosts, func(h launcher.Cleaned) bool { return h.Err != nil }):
+			con.note("no job %s was found on %s", job, count(len(hosts), "host", "hosts"))
+		}
+	}
+}
+
+// listed names the first of some hosts and counts the rest.
+func listed(names []string) string {
+	const shown = 8
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
 // verdict returns the exit status.
 func (c *cleaning) verdict(hosts []launcher.Cleaned) int {
 	status := 0
 	for _, h := range hosts {
 		switch {
 		case c.Dry && len(h.Lost) > 0, len(h.Problems) > 0,
+			slices.ContainsFunc(c.Jobs, func(job string) bool { return slices.Contains(h.Running, job) }),
 			slices.ContainsFunc(h.Lost, func(j launcher.LostJob) bool { return len(j.Problems) > 0 }):
 			return 1
 		case h.Err != nil:
@@ -216,27 +260,27 @@ func printJSON(w io.Writer, hosts []launcher.Cleaned) error {
 	return json.NewEncoder(w).Encode(report)
 }
 
-// printHelp writes the help of gorun clean and returns the exit status.
-func (c *cleaning) printHelp(w io.Writer) int {
-	var b strings.Builder
-	b.WriteString(`gorun clean finds and ends what lost jobs have left on hosts
-
-usage: gorun clean [flags] [job…]
-
-A job is lost where none of its agents lives. Its processes are killed, its
+// cleanDescription is what to know of gorun clean.
+const cleanDescription = `A job is lost where none of its agents lives. Its processes are killed, its
 folders, sockets and control groups removed. Jobs that run are left alone. With
-ids of jobs, it is about these only.
+ids of jobs, it is about these only; who wants to end a job that runs interrupts
+its gorun.
 
-`)
+On each host it sees the jobs of the user that it logs in as, and no one else's;
+as root, root's only. Hosts are named as for a job; without any, it is this one.`
+
+// cleanStatus tells what gorun clean exits with.
+const cleanStatus = `Exit status: 0 nothing is left, also where no such job was found; 1 something is
+left, with --dry-run something would be ended, or a job that was named runs; 125 a
+host could not be asked; 2 wrong usage.`
+
+// helpText is the help of gorun clean.
+func (c *cleaning) helpText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gorun clean finds and ends what lost jobs have left on hosts\n\nusage: gorun clean [flags] [job…]\n\n%s\n\n", cleanDescription)
 	for _, f := range c.flags() {
 		fmt.Fprintln(&b, f)
 	}
-	b.WriteString(`
-Exit status: 0 nothing is left, 1 something is, 125 a host could not be asked,
-2 wrong usage.
-`)
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return launcher.StatusFailed
-	}
-	return 0
+	fmt.Fprintf(&b, "\n%s\n", cleanStatus)
+	return b.String()
 }

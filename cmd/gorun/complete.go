@@ -80,8 +80,8 @@ func complete(words []string) proposal {
 	var p proposal
 	if last == 0 {
 		for _, verb := range verbs {
-			if strings.HasPrefix(verb[0], words[0]) {
-				p.words = append(p.words, verb)
+			if strings.HasPrefix(verb.name, words[0]) {
+				p.words = append(p.words, [2]string{verb.name, verb.does})
 			}
 		}
 	}
@@ -89,7 +89,13 @@ func complete(words []string) proposal {
 		word := words[i]
 		switch {
 		case i == 0 && word == "help":
-			return proposal{words: flagWords(words[last])}
+			p.words = flagWords(words[last])
+			for _, verb := range verbs {
+				if strings.HasPrefix(verb.name, words[last]) {
+					p.words = append(p.words, [2]string{verb.name, verb.does})
+				}
+			}
+			return p
 		case i == 0 && word == "completion":
 			return enumerated(shells, words[last])
 		case i == 0 && word == "run":

@@ -123,7 +123,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "env-compat", Usage: "whose variables ranks get: torch,ompi,jax (the default), pmi, slurm, all, none",
 			Value: &value{c, "LIST", compatible(&job.Env.Compat)}},
 		{Name: "show-env", Usage: "print what this rank would get, and start none",
-			Value: &value{c, "RANK", number(&c.showEnv, 0, maxRanks-1, "as a rank", "0")}},
+			Value: &value{c, rankArg, number(&c.showEnv, 0, maxRanks-1, "as a rank", "0")}},
 		{Name: "wdir", Aliases: []string{"wd"}, Usage: "working folder of the ranks; it must exist on every host",
 			Value: &value{c, "DIR", path(&app.Dir, "/scratch/run")}},
 		{Name: "wdir-create", Usage: "make the folder of -wdir on hosts where it is missing",
@@ -158,7 +158,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "stdin", Usage: "who reads standard input: a rank (0), all, a copy for each, or none",
 			Value: &value{c, "RANK|all|none", standardInput(&c.stdin)}},
 		{Name: "pty", Usage: "give this rank a terminal, and, unless --stdin says otherwise, standard input",
-			Value: &value{c, "RANK", func(s string) error {
+			Value: &value{c, rankArg, func(s string) error {
 				job.Streams.PTY = []int{0}
 				return number(&job.Streams.PTY[0], 0, maxRanks-1, "as a rank", "0")(s)
 			}}},

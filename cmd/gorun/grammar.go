@@ -23,6 +23,9 @@ func (f *form) arity() int { return len(strings.Fields(f.args)) }
 // grammar is all that may stand before the program.
 type grammar []form
 
+// rankArg names a rank behind a flag.
+const rankArg = "RANK"
+
 // newGrammar adds to a job's flags what the library need not know.
 func newGrammar(flags []cli.Flag) grammar {
 	g := append(grammarOf(flags), dialects...)
@@ -39,7 +42,15 @@ func newGrammar(flags []cli.Flag) grammar {
 func grammarOf(flags []cli.Flag) (g grammar) {
 	for _, f := range flags {
 		f := f.(flag)
-		g = append(g, form{append(f.names, synonyms[f.Name]...), f.Value.(*value).args, func(values []string) ([]string, error) {
+		args := f.Value.(*value).args
+		g = append(g, form{append(f.names, synonyms[f.Name]...), args, func(values []string) ([]string, error) {
+			// "--pty bash" is likely enough to be told before what follows is read
+			// as flags of ours.
+			if args == rankArg {
+				if err := number(new(int), 0, maxRanks-1, "as a rank", "0")(values[0]); err != nil {
+					return nil, err
+				}
+			}
 			return []string{strings.Join(append([]string{"--" + f.Name}, values...), "=")}, nil
 		}})
 	}
@@ -158,7 +169,7 @@ func (g grammar) flag(l line, i int) (s setting, err error) {
 			"gorun help lists the flags and their values")
 	default:
 		s.values = l.words[i+1 : i+1+arity]
-		s.bare = arity == 1 && (g.isFlag(s.values[0]) || i+2 == len(l.words) && strings.Contains(s.values[0], "/"))
+		s.bare = arity == 1 && (g.isFlag(s.values[0]) || i+2 == len(l.words) && strings.Contains(s.values[0], "/") || s.form.args == rankArg)
 	}
 	if s.ours, err = s.form.ours(s.values); err != nil {
 		return s, refusedValue(l, s, err)

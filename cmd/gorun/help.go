@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,7 @@ same, and "gorun help FLAG" tells what one is here.`
 const helpTemplate = `gorun starts a program on one host or many and stays until every rank has ended
 
 usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also: gorun run …)
-       gorun help [FLAG | --man] | version | clean | completion bash|zsh|fish
+       gorun help [FLAG | VERB | --man] | version | clean | completion bash|zsh|fish
 {{range examples}}
   {{printf "%-40s %s" (index . 0) (index . 1)}}{{end}}
 
@@ -55,8 +56,8 @@ usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also
 {{.Description}}
 `
 
-// help prints the help on all of gorun, on the flags that argv names, or, with
-// --man, as a manual page, and returns the exit status.
+// help prints the help on all of gorun, on the flags and verbs that argv names,
+// or, with --man, as a manual page, and returns the exit status.
 func help(argv []string) int {
 	switch {
 	case len(argv) == 0:
@@ -113,9 +114,12 @@ func (f flag) usage() string {
 }
 
 // String returns what the help says of the flag.
-func (f flag) String() string {
-	lines := wrapped(f.Usage, helpWidth-helpColumn)
-	left := "  " + f.usage()
+func (f flag) String() string { return explained(f.usage(), f.Usage) }
+
+// explained puts an explanation beside what is typed, or below it.
+func explained(typed, text string) string {
+	lines := wrapped(text, helpWidth-helpColumn)
+	left := "  " + typed
 	if len(left) >= helpColumn {
 		lines = append([]string{left}, lines...)
 	} else {
@@ -137,19 +141,30 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// helpOn returns what there is to say of one flag, ours or another launcher's.
-// Its error is a *usageError.
+// helpOn returns what there is to say of one flag, ours or another launcher's,
+// or of a verb. Its error is a *usageError.
 func helpOn(word string) (string, error) {
+	if about := verbHelp(word); about != "" {
+		return about, nil
+	}
 	name := strings.TrimLeft(word, "-")
+	if name == "c" {
+		return explained("-c N", refusalOfC+": -np N, --cpus-per-rank N") + "\n", nil
+	}
 	flags := newCommand(nil).flags()
 	g := newGrammar(flags)
 	found := g.lookup(name)
 	if found == nil {
+		for _, f := range newCleaning(nil).ownFlags() {
+			if f := f.(flag); slices.Contains(f.names, name) {
+				return "  of gorun clean:\n" + f.String() + "\n", nil
+			}
+		}
 		hint := "gorun help lists the flags"
 		if near := g.nearest(name); near != "" {
 			hint = "did you mean: gorun help " + spelled(near)
 		}
-		return "", refusal("help: expected a flag, found "+word, hint)
+		return "", refusal("help: expected a flag or a verb, found "+word, hint)
 	}
 	for _, f := range flags {
 		if f := f.(flag); f.Name == found.names[0] && !f.Hidden {
@@ -161,27 +176,48 @@ func helpOn(word string) (string, error) {
 				}
 				text += fmt.Sprintf("%*salso written %s\n", helpColumn, "", strings.Join(also, ", "))
 			}
-			return text, nil
+			return text + topic(f.Name), nil
 		}
 	}
-	left := "  " + strings.TrimRight(spelled(name)+" "+found.args, " ")
-	return fmt.Sprintf("%-*s%s\n", helpColumn, left, found.meaning()), nil
+	return explained(strings.TrimRight(spelled(name)+" "+found.args, " "), found.meaning()) + "\n" + topic(found.names[0]), nil
+}
+
+// topic returns what there is to say of a flag's language, "" if it has none.
+func topic(name string) string {
+	if topics[name] == "" {
+		return ""
+	}
+	return "\n    " + strings.ReplaceAll(topics[name], "\n", "\n    ") + "\n"
 }
 
 // meaning says what a flag is that the table of ours does not have.
 func (f *form) meaning() string {
-	ours, err := f.ours(strings.Fields(f.args))
+	values := strings.Fields(f.args)
+	ours, err := f.ours(values)
+	if bad, ok := errors.AsType[*valueError](err); ok { // its values are words of a list
+		values = strings.Fields(bad.example)
+		if ours, err = f.ours(values); err != nil {
+			return "is not a flag of gorun: " + bad.Error()
+		}
+		return fmt.Sprintf("takes %s; with %s it %s", bad.want, strings.Join(values, " "), said(ours))
+	}
 	if err != nil {
 		return "is not a flag of gorun: " + err.Error()
 	}
-	for i, word := range ours {
+	return said(ours)
+}
+
+// said puts what a foreign flag means.
+func said(ours []string) string {
+	var words []string
+	for _, word := range ours {
 		if why, found := strings.CutPrefix(word, note); found {
 			return "has no effect: " + why
 		}
 		name, value, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-		ours[i] = strings.TrimRight(spelled(name)+" "+value, " ")
+		words = append(words, strings.TrimRight(spelled(name)+" "+value, " "))
 	}
-	return "is " + strings.Join(ours, " ")
+	return "is " + strings.Join(words, " ")
 }
 
 // printVersion writes which build this is and returns the exit status.

@@ -6,8 +6,9 @@
 //
 //	gorun [flags] program [args…] [: [flags] program [args…]] …
 //	gorun run [flags] program [args…]
+//	gorun clean [flags] [job…]
 //	gorun version
-//	gorun help
+//	gorun help [flag or verb]
 //	gorun agent      what gorun itself starts on every host
 //
 // The first word that is not a flag is the program, and everything behind it
@@ -36,7 +37,7 @@ import (
 func main() {
 	// What gorun starts on every host is told apart before anything else: its
 	// start is part of every job's.
-	if len(os.Args) > 1 && os.Args[1] == "agent" {
+	if len(os.Args) > 1 && os.Args[1] == agentVerb {
 		os.Exit(agent.Main(os.Args[2:]))
 	}
 	os.Exit(dispatch(os.Args[1:]))

@@ -12,7 +12,7 @@ func (g grammar) unknownFlag(l line, i int) error {
 	bare := strings.TrimLeft(word, "-")
 	name, _, _ := strings.Cut(bare, "=")
 	if name == "c" {
-		return refusal("-c is refused: it is the number of ranks to Open MPI, and of CPUs for each rank to srun",
+		return refusal("-c "+refusalOfC,
 			"for the number of ranks: "+l.with(i, 1, "-np"),
 			"for CPUs of each rank: "+l.with(i, 1, "--cpus-per-rank"))
 	}
@@ -28,6 +28,9 @@ func (g grammar) unknownFlag(l line, i int) error {
 	hints = append(hints, "gorun help lists the flags; those of the program stand behind the program")
 	return refusal("unknown flag "+word, hints...)
 }
+
+// refusalOfC is why there is no -c.
+const refusalOfC = "is refused: it is the number of ranks to Open MPI, and of CPUs for each rank to srun"
 
 // digitsBehindName takes "np4" for the flag np and the value 4.
 func (g grammar) digitsBehindName(word string) (name, value string) {

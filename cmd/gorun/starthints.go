@@ -25,6 +25,18 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 		return append(hints, c.folderHints(e, index)...)
 	}
 	program := app.Args[0]
+	if e.Missing && index == 0 && c.appFile == "" {
+		begin := c.programs[0].begin
+		asVerb := func(verb string) string {
+			return commandLine(slices.Concat([]string{verb}, c.argv[:begin], c.argv[begin+1:]))
+		}
+		switch near := nearestVerb(program); {
+		case near == program:
+			return []string{"a verb is the first word: " + asVerb(near)}
+		case near != "":
+			hints = append(hints, "did you mean: "+asVerb(near))
+		}
+	}
 	away := c.away()
 	file := program
 	if !away && !c.job.Stage && !filepath.IsAbs(program) {

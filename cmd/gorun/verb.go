@@ -1,18 +1,25 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 )
 
-// verbs are those that are there, each with what it does.
-var verbs = [][2]string{
-	{"run", "run a job; for programs called like a verb"},
-	{"clean", "find and end what lost jobs have left"},
-	{"help", "print help, on one flag or all of it"},
-	{"version", "print the version"},
-	{"completion", "print a script that completes gorun in bash, zsh or fish"},
+// A verb is a first word that is no program.
+type verb struct{ name, does, usage string }
+
+// verbs are those that are there and for people.
+var verbs = []verb{
+	{"run", "run a job; for programs called like a verb", "gorun run [flags] program [args…], the same as gorun [flags] program [args…]"},
+	{"clean", "find and end what lost jobs have left", "gorun clean [flags] [job…]"},
+	{"help", "print help, on a flag or a verb or all of it", "gorun help [FLAG|VERB…], or gorun help --man | man -l -"},
+	{"version", "print the version", "gorun version"},
+	{"completion", "print a script that completes gorun in a shell", "gorun completion bash|zsh|fish"},
 }
+
+// agentVerb is what gorun itself starts on every host.
+const agentVerb = "agent"
 
 // comingVerbs are the verbs that are reserved but not built yet. They are
 // refused rather than run as programs, so that a script means the same once
@@ -43,4 +50,33 @@ func dispatch(argv []string) int {
 			"or: "+commandLine(append([]string{"./" + verb}, argv[1:]...))))
 	}
 	return run(argv)
+}
+
+// nearestVerb returns the verb that word is, or is probably a slip of; "" if it is
+// none.
+func nearestVerb(word string) string {
+	names := slices.Clone(comingVerbs)
+	for _, v := range verbs {
+		names = append(names, v.name)
+	}
+	return nearest(word, names)
+}
+
+// verbHelp returns what there is to say of a verb, "" if the word is none.
+func verbHelp(word string) string {
+	const line = "  %-10s %s\n"
+	switch {
+	case word == "clean":
+		return newCleaning(nil).helpText()
+	case word == agentVerb:
+		return fmt.Sprintf(line, word, "what gorun itself starts on every host; nothing for people to type")
+	case slices.Contains(comingVerbs, word):
+		return fmt.Sprintf(line, word, "is not built yet; for a program of that name: gorun run "+word)
+	}
+	for _, v := range verbs {
+		if v.name == word {
+			return fmt.Sprintf(line+line, v.name, v.does, "", v.usage)
+		}
+	}
+	return ""
 }

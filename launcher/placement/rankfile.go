@@ -62,13 +62,13 @@ func hostNamed(name string, hosts []Host) (int, error) {
 		}
 		return 0, fmt.Errorf("expected one of %s, +n0 to +n%d, found %q", count(len(hosts), "host"), len(hosts)-1, name)
 	}
-	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(hosts, func(h Host) bool { return strings.EqualFold(h.Name, name) }); i >= 0 {
 		return i, nil
 	}
 	found := -1
 	for i, h := range hosts {
 		label, rest, _ := strings.Cut(h.Name, ".")
-		if label != name || rest == "" || strings.Trim(label, "0123456789") == "" { // 10.0.0.1 has no short form
+		if !strings.EqualFold(label, name) || rest == "" || strings.Trim(label, "0123456789") == "" { // 10.0.0.1 has no short form
 			continue
 		}
 		if found >= 0 {
