@@ -225,14 +225,24 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 		h.uploading = false
 		limit.resume()
 	}
-	if err := r.connect(ctx, h, func() func() { uploading(); return uploaded }); err != nil {
-		return err
-	}
-	h.conn = wire.NewConn(h.stream)
-	defer context.AfterFunc(ctx, func() { h.conn.Close() })()
-	m, err := h.conn.Receive()
-	if err != nil {
-		return streamError(h, err)
+	var m wire.Message
+	for doubt := false; ; doubt = true {
+		if err := r.connect(ctx, h, doubt, func() func() { uploading(); return uploaded }); err != nil {
+			return err
+		}
+		h.conn = wire.NewConn(h.stream)
+		defer context.AfterFunc(ctx, func() { h.conn.Close() })()
+		if m, err = h.conn.Receive(); err == nil {
+			break
+		}
+		err = streamError(h, err)
+		if doubt || h.local || ctx.Err() != nil {
+			return err
+		}
+		// The program that is stored there may be what a power loss has left of it.
+		r.log.Debug("the agent did not say hello and is checked", "host", h.name, "error", err)
+		h.close()
+		h.stderr = &excerpt{}
 	}
 	if h.hello, err = checkHello(m); err != nil {
 		return err
@@ -246,9 +256,9 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 	return sendFiles(h.conn, r.files)
 }
 
-// connect opens the stream to the agent. uploading is called when the agent's
-// program is not there yet.
-func (r *reacher) connect(ctx context.Context, h *host, uploading func() (done func())) error {
+// connect opens the stream to the agent. With doubt, a program that is there is
+// checked first. uploading is called when the agent's program is not there yet.
+func (r *reacher) connect(ctx context.Context, h *host, doubt bool, uploading func() (done func())) error {
 	if h.local {
 		l, err := remote.StartOnSocket(append([]string{r.path}, r.verb...), h.stderr)
 		if err == nil {
@@ -258,7 +268,7 @@ func (r *reacher) connect(ctx context.Context, h *host, uploading func() (done f
 	}
 	stream, err := r.start(ctx, h, remote.Start{
 		Args: r.verb, Stderr: h.stderr, Log: r.log,
-		Uploading: uploading,
+		Uploading: uploading, Doubt: doubt,
 	})
 	if err == nil {
 		h.stream = stream

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/internal/testhost/sshserver"
 )
 
@@ -305,4 +306,35 @@ func wantHostLost(t *testing.T, o outcome) {
 	var host *HostError
 	require.ErrorAs(t, o.err, &host)
 	require.Equal(t, "run", host.Step)
+}
+
+// A cached agent that does not start, or ends before it says hello, is looked at
+// and sent again.
+func TestADamagedAgentIsSentAgain(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, path string, size int64){
+		"zeroed": func(t *testing.T, path string, size int64) {
+			require.NoError(t, os.Truncate(path, 0))
+			require.NoError(t, os.Truncate(path, size))
+		},
+		"zeroed but for its beginning": func(t *testing.T, path string, size int64) {
+			require.NoError(t, os.Truncate(path, 8<<10))
+			require.NoError(t, os.Truncate(path, size))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cache := t.TempDir()
+			server := sshserver.Start(t, sshserver.Config{Env: []string{"XDG_CACHE_HOME=" + cache}})
+			job := sh(1, "true")
+			job.Hosts, job.SSH.Config = []hostfiles.Host{server.Entry()}, server.Config
+			require.NoError(t, run(t, job).err)
+			stored, err := filepath.Glob(cache + "/gorun/gorun-*")
+			require.NoError(t, err)
+			require.Len(t, stored, 1)
+			info, err := os.Stat(stored[0])
+			require.NoError(t, err)
+			damage(t, stored[0], info.Size())
+			require.NoError(t, run(t, job).err)
+		})
+	}
 }

@@ -118,7 +118,8 @@ func (s *store) complete() error {
 	file, m := s.incoming, s.expect
 	s.incoming = nil
 	defer os.Remove(file.Name()) // gone by then, unless something fails
-	err := errors.Join(s.failed, file.Chmod(fs.FileMode(m.Mode&0o700)), file.Close())
+	// On disk before it has its name: a power loss leaves it whole or not at all.
+	err := errors.Join(s.failed, file.Chmod(fs.FileMode(m.Mode&0o700)), file.Sync(), file.Close())
 	s.failed = nil
 	if err != nil {
 		return err

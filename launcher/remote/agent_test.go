@@ -427,3 +427,35 @@ func TestBootCommandIsPlainInEveryShell(t *testing.T) {
 	require.NotEqual(t, bootCommand, inner)
 	require.False(t, strings.ContainsAny(inner, "'!\\\n"), "csh and fish read these inside quotes")
 }
+
+// What a power loss leaves has its name and its size.
+func TestADamagedProgramIsSentAgain(t *testing.T) {
+	for name, damage := range map[string]func(program []byte) []byte{
+		"zeroed":            func(program []byte) []byte { return make([]byte, len(program)) },
+		"zeroed at its end": func(program []byte) []byte { return append(program[:4096:4096], make([]byte, len(program)-4096)...) },
+		"cut off":           func(program []byte) []byte { return program[:len(program)/2] },
+		"empty":             func([]byte) []byte { return nil },
+		"another":           func(program []byte) []byte { return append([]byte("#!/bin/false\n"), program[13:]...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLogin(t, "/bin/sh")
+			p := newFakeAgent(t)
+			finish(t, l.start(t, p, Start{}))
+			d, err := p.own.digest()
+			require.NoError(t, err)
+			program, err := os.ReadFile(p.Path())
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(l.home()+"/.cache/gorun/gorun-"+d.hash, damage(program), 0o700))
+			later, err := NewProgram(p.Path())
+			require.NoError(t, err)
+			later.folders = p.folders
+			for round, uploads := range []int{1, 0} {
+				var count counter
+				s := l.start(t, later, Start{Args: []string{"a"}, Doubt: true, Uploading: count.uploading})
+				require.Equal(t, "<a>", finish(t, s))
+				require.Equal(t, uploads, count.begun, "uploads in round %d", round)
+				requireCached(t, p, l.home()+"/.cache/gorun")
+			}
+		})
+	}
+}

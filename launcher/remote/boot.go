@@ -16,6 +16,11 @@ type Start struct {
 	Args   []string  // after the program's name
 	Stderr io.Writer // its standard error, from its first byte; what shells print before goes to Log. nil: discarded
 
+	// Doubt has a program that the host has stored checked by its hash, and sent
+	// again if it is not what it was: for one that did not run. It takes the host
+	// the time to read it.
+	Doubt bool
+
 	// Uploading is called when the host has to wait for the program, because
 	// it is sent there or to a folder that the host shares. The function that
 	// it returns is called when that is over. nil: nobody wants to know.
@@ -79,7 +84,7 @@ func (p *Program) boot(ctx context.Context, host string, start Start, run func(c
 	if err != nil {
 		return fail(fmt.Errorf("read the program: %w", err))
 	}
-	script, err := scriptLine(b.marker, ownSystem(), own, p.folders, start.Args)
+	script, err := scriptLine(b.marker, ownSystem(), own, p.folders, start)
 	if err != nil {
 		return fail(err)
 	}

@@ -22,13 +22,17 @@ const cacheFolders = `"${XDG_CACHE_HOME:+$XDG_CACHE_HOME/gorun}" "${HOME:+$HOME/
 	`"/var/tmp/gorun-$uid" "/tmp/gorun-$uid" "/dev/shm/gorun-$uid"`
 
 // scriptLine returns what bootCommand reads. The script speaks behind marker,
-// looks in folders, and runs the program with args; system and d are those of
-// the program at hand.
-func scriptLine(marker, system string, d digest, folders string, args []string) (string, error) {
+// looks in folders, and runs the program as start says; system and d are those
+// of the program at hand.
+func scriptLine(marker, system string, d digest, folders string, start Start) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "m=%s own=%s h=%s n=%d folders=%s\n", marker, shellQuote(system), d.hash, d.size, shellQuote(folders))
+	doubt := ""
+	if start.Doubt {
+		doubt = "yes"
+	}
+	fmt.Fprintf(&b, "m=%s own=%s h=%s n=%d doubt=%s folders=%s\n", marker, shellQuote(system), d.hash, d.size, doubt, shellQuote(folders))
 	b.WriteString(`agent() { exec "$1"`)
-	for _, arg := range args {
+	for _, arg := range start.Args {
 		if strings.ContainsAny(arg, "\x00") {
 			return "", fmt.Errorf("argument %q has a zero byte", arg)
 		}
