@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/gorun/gorun/rendezvous/internal/socketpair"
 )
 
 // The inherited descriptor. A path can be out of a rank's reach: in a container,
@@ -38,7 +40,7 @@ type door struct{ *net.UnixConn }
 // Both ends are the caller's to close. A door costs two descriptors, one of them
 // until the rank's end is handed over, and no goroutine.
 func NewDoor() (l net.Listener, rankEnd *os.File, err error) {
-	conn, rankEnd, err := socketPair(syscall.SOCK_SEQPACKET)
+	conn, rankEnd, err := socketpair.New(syscall.SOCK_SEQPACKET)
 	if err != nil {
 		return nil, nil, fmt.Errorf("rendezvous: door: %w", err)
 	}
@@ -59,7 +61,7 @@ func (d door) Accept() (net.Conn, error) {
 		if knock[0] != knockByte {
 			continue
 		}
-		conn, rankEnd, err := socketPair(syscall.SOCK_STREAM)
+		conn, rankEnd, err := socketpair.New(syscall.SOCK_STREAM)
 		if err != nil {
 			d.Write(knock) // so that the rank does not wait, but tries the path
 			return nil, err
@@ -80,37 +82,6 @@ func (d door) Accept() (net.Conn, error) {
 // Addr returns the address of the pair's end, which has no name.
 func (d door) Addr() net.Addr { return d.LocalAddr() }
 
-// socketPair returns a pair of Unix sockets, one as a connection and one to be
-// handed on.
-func socketPair(kind int) (*net.UnixConn, *os.File, error) {
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, kind|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("socketpair", err)
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "door"), os.NewFile(uintptr(fds[1]), "door")
-	conn, err := unixConn(ours)
-	if err != nil {
-		theirs.Close()
-		return nil, nil, err
-	}
-	return conn, theirs, nil
-}
-
-// unixConn turns f, which it closes, into a connection.
-func unixConn(f *os.File) (*net.UnixConn, error) {
-	defer f.Close()
-	conn, err := net.FileConn(f)
-	if err != nil {
-		return nil, err
-	}
-	unix, ok := conn.(*net.UnixConn)
-	if !ok {
-		conn.Close()
-		return nil, errors.New("not a Unix socket")
-	}
-	return unix, nil
-}
-
 // knock takes a connection from the door of which fd is the rank's end. It
 // leaves fd open, for the next Job, and marks it close-on-exec. A number that
 // means something else in this process, because a program between it and the
@@ -126,7 +97,7 @@ func knock(ctx context.Context, fd int) (net.Conn, error) {
 	if errno != 0 {
 		return nil, os.NewSyscallError("fcntl", errno)
 	}
-	door, err := unixConn(os.NewFile(own, "door"))
+	door, err := socketpair.Conn(os.NewFile(own, "door"))
 	if err != nil {
 		return nil, err
 	}
@@ -148,5 +119,5 @@ func knock(ctx context.Context, fd int) (net.Conn, error) {
 	if err != nil || len(fds) != 1 {
 		return nil, errors.New("the answer at the door has no connection")
 	}
-	return unixConn(os.NewFile(uintptr(fds[0]), "job socket"))
+	return socketpair.Conn(os.NewFile(uintptr(fds[0]), "job socket"))
 }

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/gorun/gorun/rendezvous/internal/accept"
 )
 
 // How a connection is served. Serve accepts; each connection has one goroutine
@@ -32,49 +33,22 @@ func Serve(ctx context.Context, l net.Listener, b Backend) error {
 
 // serve is Serve that admits a connection by accept, which may replace it.
 func serve(ctx context.Context, l net.Listener, b Backend, admit func(net.Conn) (net.Conn, error)) error {
-	var conns sync.WaitGroup
-	defer conns.Wait()
-	defer l.Close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	for {
-		conn, err := l.Accept()
-		switch {
-		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
-			return nil
-		case outOfDescriptors(err):
-			// The ranks that have connected will end; the one that waits is in
-			// the listener's queue.
-			timer := time.NewTimer(100 * time.Millisecond)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-			}
-			timer.Stop()
-			continue
-		default:
-			return fmt.Errorf("rendezvous: accept: %w", err)
-		}
-		conns.Go(func() {
-			defer conn.Close()
-			defer context.AfterFunc(ctx, func() { conn.Close() })()
-			if admit != nil {
-				admitted, err := admit(conn)
-				if err != nil {
-					return
-				}
-				conn = admitted
-			}
-			if !ownPeer(conn) {
+	err := accept.Each(ctx, l, func(conn net.Conn) {
+		if admit != nil {
+			admitted, err := admit(conn)
+			if err != nil {
 				return
 			}
+			conn = admitted
+		}
+		if ownPeer(conn) {
 			serveConn(ctx, conn, b)
-		})
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("rendezvous: accept: %w", err)
 	}
-}
-
-func outOfDescriptors(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+	return nil
 }
 
 // session is one connection of a rank.

@@ -1,0 +1,137 @@
+package pmi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// How a connection is served. Its one goroutine, the caller of Serve, reads a
+// request, acts on it and writes the answer, since clients ask one thing at a
+// time. What blocks, a fence or the wait for an attribute, ends with the
+// session's context: when Serve's does, or when the rank's process has ended.
+
+// session is one connection of a rank.
+type session struct {
+	server      *Server
+	rank, local int
+	conn        net.Conn
+	in          *bufio.Reader
+	version     int // of PMI, from init to finalize; 0: otherwise
+	next        int // version once the answer is out
+
+	pending map[string]string // put since the last fence
+	size    int               // of these, see maxPuts
+
+	cancel context.CancelFunc
+	over   chan struct{} // closed when the session is
+}
+
+// Serve answers a rank over conn, which it closes, until the rank hangs up or
+// ctx ends. Its error says what of the rank's is not PMI, or cannot be done.
+func (s *Server) Serve(ctx context.Context, conn net.Conn, rank int) error {
+	return s.serve(ctx, conn, bufio.NewReaderSize(conn, maxLine), rank)
+}
+
+// serve is Serve of a connection of which in has read the beginning.
+func (s *Server) serve(ctx context.Context, conn net.Conn, in *bufio.Reader, rank int) error {
+	defer conn.Close()
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &session{
+		server: s, rank: rank, conn: conn, in: in,
+		pending: map[string]string{}, cancel: cancel, over: make(chan struct{}),
+	}
+	if err := s.enter(c); err != nil {
+		return fmt.Errorf("pmi: %w", err)
+	}
+	defer close(c.over)
+	defer s.leave(c)
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	err := c.run(waits)
+	if waits.Err() != nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return nil // it has hung up in the middle
+	}
+	return fmt.Errorf("pmi: rank %d: %w", rank, err)
+}
+
+// end ends the session of a rank whose process has ended, after what that has
+// sent.
+func (c *session) end() {
+	if half, ok := c.conn.(interface{ CloseRead() error }); ok {
+		half.CloseRead() // what has come is read, and then the end of the stream
+	} else {
+		c.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+	c.cancel() // a fence, or a wait: the process asks nothing more
+	<-c.over
+}
+
+// run answers until the stream ends.
+func (c *session) run(ctx context.Context) error {
+	for {
+		m, err := c.read()
+		if err != nil {
+			return err
+		}
+		answer, err := c.answer(ctx, m)
+		if err != nil {
+			return err
+		}
+		if err := c.write(answer...); err != nil {
+			return err
+		}
+		c.version = c.next
+	}
+}
+
+// answer acts on a request and returns what to say to it.
+func (c *session) answer(ctx context.Context, m message) ([]message, error) {
+	switch c.version {
+	case 1:
+		return c.answer1(ctx, m)
+	case 2:
+		return c.answer2(ctx, m)
+	}
+	if m.command != "init" {
+		return nil, fmt.Errorf("expected cmd=init, found cmd=%.64s", m.command)
+	}
+	version, subversion := m.get("pmi_version"), "1" // a server of 1.2 would be asked for barriers of groups
+	switch version {
+	case "1":
+		c.next = 1
+	case "2":
+		c.next, subversion = 2, "0"
+	default:
+		return []message{newMessage("response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "-1")}, nil
+	}
+	c.server.joined(c.rank)
+	return []message{newMessage("response_to_init", "pmi_version", version, "pmi_subversion", subversion, "rc", "0")}, nil
+}
+
+func (c *session) read() (message, error) {
+	if c.version == 2 {
+		return readFrame(c.in)
+	}
+	return readLine(c.in)
+}
+
+func (c *session) write(messages ...message) error {
+	var b []byte
+	for _, m := range messages {
+		if c.version == 2 {
+			b = appendFrame(b, m)
+		} else {
+			b = appendLine(b, m)
+		}
+	}
+	_, err := c.conn.Write(b)
+	return err
+}
