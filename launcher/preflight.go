@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,8 +131,13 @@ func usualGPUs(hosts []*host) (usual int) {
 // gpus is how many GPUs of the host the job may use.
 func (h *host) gpus() int { return len(allowedGPUs(h.entry, h.hello.Topo.Accelerators)) }
 
-// judgeReach has the hosts look for each other. One that no other reaches is not
-// fit: its ranks would meet nobody.
+// preflightFan is how many other hosts look for a host in the pre-flight: all of
+// them, in any but very large jobs, whose rings and trees are made of neighbours.
+const preflightFan = 128
+
+// judgeReach has the hosts look for each other. Ranks of two hosts that do not
+// reach each other would fail as soon as they meet; so of each such pair one is
+// not fit, and as few hosts as that takes.
 func (l *launch) judgeReach(ctx context.Context, reached []*host) {
 	hosts := slices.DeleteFunc(slices.Clone(reached), func(h *host) bool { return h.unfit != nil })
 	if len(hosts) < 2 {
@@ -141,19 +147,43 @@ func (l *launch) judgeReach(ctx context.Context, reached []*host) {
 	if err != nil {
 		return // which refuses the job as soon as its hosts are settled
 	}
-	sightings, err := probe(ctx, hosts, choices, l.job.ports())
+	sightings, err := probe(ctx, hosts, choices, l.job.ports(), preflightFan)
 	for _, err := range unjoin(err) {
 		if silent, ok := errors.AsType[*HostError](err); ok {
 			i := slices.IndexFunc(hosts, func(h *host) bool { return h.name == silent.Host })
 			hosts[i].unfit = silent
 		}
 	}
+	var gaps []gap
+	why := map[gap]sighting{}
 	for to, seen := range sightings {
-		if !slices.ContainsFunc(seen, func(s sighting) bool { return len(s.Reached) > 0 }) {
-			hosts[to].unfit = notFit(hosts[to], errors.New(missing(seen[0], choices[to].addrs, 0)))
+		for _, s := range seen {
+			if len(s.Reached) > 0 {
+				continue
+			}
+			g := gap{slices.IndexFunc(hosts, func(h *host) bool { return h.name == s.by }), to}
+			gaps, why[g] = append(gaps, g), s
 		}
 	}
+	for _, i := range cover(len(hosts), gaps) {
+		var said []string
+		for _, g := range gaps {
+			switch i {
+			case g.to:
+				said = append(said, missing(why[g], "it", choices[g.to].addrs, 0))
+			case g.from:
+				said = append(said, missing(sighting{"it", why[g].Sighting}, hosts[g.to].name, choices[g.to].addrs, 0))
+			}
+		}
+		if more := len(said) - maxGaps; more > 0 {
+			said = append(said[:maxGaps], fmt.Sprintf("and %d more", more))
+		}
+		hosts[i].unfit = notFit(hosts[i], errors.New(strings.Join(said, "; ")))
+	}
 }
+
+// maxGaps is how many hosts are named that one does not reach, or is not reached by.
+const maxGaps = 4
 
 // notFit makes an error of why a host did not pass.
 func notFit(h *host, why error) error {

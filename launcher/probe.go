@@ -21,7 +21,7 @@ const probeFan = 4
 // one address of each choice.
 func (l *launch) probe(ctx context.Context) error {
 	choices := l.network.choices
-	sightings, err := probe(ctx, l.hosts, choices, l.job.ports())
+	sightings, err := probe(ctx, l.hosts, choices, l.job.ports(), probeFan)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (l *launch) probe(ctx context.Context) error {
 	for to, seen := range sightings {
 		best, missed := elect(len(choices[to].addrs), seen)
 		for _, s := range missed {
-			notes = append(notes, l.hosts[to].name+": "+missing(s, choices[to].addrs, best))
+			notes = append(notes, l.hosts[to].name+": "+missing(s, "it", choices[to].addrs, best))
 		}
 		choices[to].addrs = choices[to].addrs[best : best+1]
 	}
@@ -37,9 +37,9 @@ func (l *launch) probe(ctx context.Context) error {
 }
 
 // probe has hosts try at which addresses they reach each other, at ports within
-// those of the job: others may be closed. It returns for each host what others
-// have found.
-func probe(ctx context.Context, hosts []*host, choices []choice, ports wire.PortRange) ([][]sighting, error) {
+// those of the job: others may be closed. Each looks for so many others as fan,
+// or all. It returns for each host what others have found.
+func probe(ctx context.Context, hosts []*host, choices []choice, ports wire.PortRange, fan int) ([][]sighting, error) {
 	count := len(hosts)
 	questions := make([]wire.Probe, count)
 	for i, h := range hosts {
@@ -66,7 +66,7 @@ func probe(ctx context.Context, hosts []*host, choices []choice, ports wire.Port
 			return nil, cmp.Or(context.Cause(ctx), err)
 		}
 	}
-	fan := min(probeFan, count-1)
+	fan = min(fan, count-1)
 	for i := range questions {
 		for d := 1; d <= fan; d++ {
 			to := questions[(i+d)%count]
@@ -139,14 +139,14 @@ func elect(addrs int, seen []sighting) (best int, missed []sighting) {
 	return best, missed
 }
 
-// missing tells that a host is not reached by another.
-func missing(s sighting, addrs []netip.Addr, best int) string {
+// missing tells that a host, called whom, is not reached by another.
+func missing(s sighting, whom string, addrs []netip.Addr, best int) string {
 	if len(s.Reached) > 0 {
-		return fmt.Sprintf("%s does not reach it at %s, as other hosts do, but at %s", s.by, addrs[best], addrs[s.Reached[0]])
+		return fmt.Sprintf("%s does not reach %s at %s, as other hosts do, but at %s", s.by, whom, addrs[best], addrs[s.Reached[0]])
 	}
 	var list []string
 	for _, a := range addrs {
 		list = append(list, a.String())
 	}
-	return fmt.Sprintf("%s does not reach it at %s: %s", s.by, strings.Join(list, " or "), s.Error)
+	return fmt.Sprintf("%s does not reach %s at %s: %s", s.by, whom, strings.Join(list, " or "), s.Error)
 }

@@ -101,6 +101,24 @@ func TestHostsFindOutWhereTheyReachEachOther(t *testing.T) {
 	require.NotContains(t, j.stderr.String(), "node3 does not reach")
 }
 
+func TestThePreflightFindsAPairThatDoesNotReachEachOther(t *testing.T) {
+	c := stage(t, cluster.Config{Hosts: 4, Slots: 1})
+	ip(t, c.Hosts[1], fmt.Sprintf("route add blackhole %v", c.Hosts[2].Addr))
+	preflight := func(status int, want string, flags ...string) (stdout string) {
+		j := gorun(c, append(flags, "--preflight", "sh", "-c", "echo $GORUN_RANK $GORUN_HOST")...)
+		var out strings.Builder
+		j.Cmd.Stdout = &out
+		require.NoError(t, j.Start())
+		require.Equal(t, status, j.status(t), "%s", &j.stderr)
+		require.Contains(t, j.stderr.String(), want)
+		return out.String()
+	}
+	pair := fmt.Sprintf("node3: pre-flight: it does not reach node2 at %v: ", c.Hosts[1].Addr)
+	require.Empty(t, preflight(125, "gorun: error: "+pair))
+	out := preflight(0, "warning node3: node4 takes its place: "+pair, "--spares", "1")
+	require.Equal(t, [][]string{{"node1"}, {"node2"}, {"node4"}}, words(t, out, 3))
+}
+
 func without(hosts []*cluster.Host, h *cluster.Host) (others []*cluster.Host) {
 	for _, other := range hosts {
 		if other != h {
