@@ -34,11 +34,21 @@ type Backend interface {
 	// Get waits for the value of key. Its *MissingError names ranks that have
 	// not opened the job.
 	Get(ctx context.Context, epoch int, key string) ([]byte, error)
+	// Offer publishes a value of rank that stays on its host until a rank of
+	// another asks for it. The same bytes again are no error, others are
+	// ErrExists.
+	Offer(ctx context.Context, epoch, rank int, key string, value []byte) error
+	// Fetch waits for the value that rank offers under key. Its *MissingError
+	// names that rank.
+	Fetch(ctx context.Context, epoch, rank int, key string) ([]byte, error)
 	// Exchange brings rank's value and waits for those of all ranks. A rank
 	// whose call ended early may call again with the same value; after a call
-	// that returned the values, the name has served: ErrExists. A barrier is an
-	// Exchange of nothing.
+	// that returned the values, the name has served: ErrExists.
 	Exchange(ctx context.Context, epoch, rank int, name string, value []byte) ([][]byte, error)
+	// Barrier is an Exchange of nothing that hands nobody the others' values.
+	// Both may meet under one name: one rank of each host exchanges what the
+	// host has, say, and its other ranks wait for that at the barrier.
+	Barrier(ctx context.Context, epoch, rank int, name string) error
 	// Lost waits until ranks of the epoch are lost and returns all that are,
 	// ascending.
 	Lost(ctx context.Context, epoch int) ([]int, error)

@@ -296,9 +296,48 @@ func (c *client) Get(ctx context.Context, epoch int, key string) (value []byte, 
 	return value, err
 }
 
-func (c *client) Exchange(ctx context.Context, epoch, rank int, name string, value []byte) ([][]byte, error) {
+func (c *client) Offer(ctx context.Context, epoch, rank int, key string, value []byte) error {
+	if err := c.own(rank); err != nil {
+		return err
+	}
+	if err := CheckValue(key, value); err != nil {
+		return err
+	}
+	return c.call(ctx, epoch, &offerMsg{keyed{key, value}}, last(func(*doneMsg) {}))
+}
+
+func (c *client) Fetch(ctx context.Context, epoch, rank int, key string) (value []byte, err error) {
+	if rank < 0 || rank >= len(c.ring) {
+		return nil, fmt.Errorf("rendezvous: rank is %d, want 0 to %d", rank, len(c.ring)-1)
+	}
+	if err := CheckValue(key, nil); err != nil {
+		return nil, err
+	}
+	err = c.call(ctx, epoch, &fetchMsg{rank, key}, last(func(m *valueMsg) { value = m.value }))
+	return value, err
+}
+
+func (c *client) Barrier(ctx context.Context, epoch, rank int, name string) error {
+	if err := c.own(rank); err != nil {
+		return err
+	}
+	if err := CheckValue(name, nil); err != nil {
+		return err
+	}
+	return c.call(ctx, epoch, &barrierMsg{name}, last(func(*doneMsg) {}))
+}
+
+// own refuses ranks that are not the connection's.
+func (c *client) own(rank int) error {
 	if rank != c.rank {
-		return nil, fmt.Errorf("rendezvous: the connection was made for rank %d, not %d", c.rank, rank)
+		return fmt.Errorf("rendezvous: the connection was made for rank %d, not %d", c.rank, rank)
+	}
+	return nil
+}
+
+func (c *client) Exchange(ctx context.Context, epoch, rank int, name string, value []byte) ([][]byte, error) {
+	if err := c.own(rank); err != nil {
+		return nil, err
 	}
 	if err := CheckValue(name, value); err != nil {
 		return nil, err

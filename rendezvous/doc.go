@@ -19,7 +19,9 @@
 // is and how the ranks stand on the ring. A value is published once under a key
 // and then never changes, so a rank may ask for it before or after that, and
 // whichever way it comes, the first copy is as good as any. An exchange is one
-// value from each rank to all of them, and a barrier is an exchange of nothing.
+// value from each rank to all of them, and a barrier is an exchange of nothing. A
+// value that only a few will ask for is offered instead: it stays on its rank's
+// host, and each rank has keys of its own.
 //
 // What carries all this is a [Backend]: an agent's job socket under gorun, a
 // member of the cluster of hosts in the agents themselves, and [Memory] within

@@ -131,10 +131,38 @@ func (j *Job) Get(ctx context.Context, key string) (value []byte, err error) {
 	return value, err
 }
 
+// Offer publishes a copy of value, at most [MaxValue] bytes, as this rank's own
+// under key, at most [MaxKey]. It stays on this host until a rank of another
+// asks for it, so that each of many thousand ranks may offer something of which
+// each needs little. It may be repeated with the same bytes; others are
+// ErrExists.
+func (j *Job) Offer(ctx context.Context, key string, value []byte) error {
+	if err := checkName("key", key); err != nil {
+		return err
+	}
+	return j.call(ctx, func(ctx context.Context) error {
+		return j.backend.Offer(ctx, 0, j.world.Rank, key, value)
+	})
+}
+
+// Fetch blocks until rank offers a value under key and returns it; it is the
+// caller's. If ctx ends first, the error is a *MissingError that names the rank.
+func (j *Job) Fetch(ctx context.Context, rank int, key string) (value []byte, err error) {
+	if err := checkName("key", key); err != nil {
+		return nil, err
+	}
+	err = j.call(ctx, func(ctx context.Context) error {
+		value, err = j.backend.Fetch(ctx, 0, rank, key)
+		return err
+	})
+	return value, err
+}
+
 // Exchange brings this rank's value, at most [MaxValue] bytes, and blocks for
 // those of all ranks, which it returns by rank. A name serves once, for an
-// exchange or a barrier. If ctx ends first, the error is a *MissingError, this rank's value stays, and the call
-// may be repeated with it.
+// exchange or a barrier. If ctx ends first, the error is a *MissingError, this
+// rank's value stays, and the call may be repeated with it. Where a rank needs
+// few of the others' values, Offer and Fetch bring it no more than those.
 func (j *Job) Exchange(ctx context.Context, name string, value []byte) ([][]byte, error) {
 	if err := checkName("name", name); err != nil {
 		return nil, err
@@ -150,7 +178,12 @@ func (j *Job) Barrier(ctx context.Context, name string) error {
 	if err := checkName("name", name); err != nil {
 		return err
 	}
-	_, err := j.exchange(ctx, fmt.Sprintf("barrier %q", name), name, nil)
+	err := j.call(ctx, func(ctx context.Context) error {
+		return j.backend.Barrier(ctx, 0, j.world.Rank, name)
+	})
+	if missing, ok := errors.AsType[*MissingError](err); ok {
+		missing.What = fmt.Sprintf("barrier %q", name)
+	}
 	return err
 }
 

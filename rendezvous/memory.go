@@ -1,7 +1,6 @@
 package rendezvous
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -30,12 +29,26 @@ type Memory struct {
 
 	mu        sync.Mutex
 	opened    []bool // by rank
-	values    map[string]*published
+	values    map[valueKey]*published
 	exchanges map[string]*exchange
 	events    []Event
 	happened  chan struct{} // closed at the next event
 	lost      []int         // ascending
 	size      int           // see maxMemory
+}
+
+// valueKey is what a value is found by. Values that a rank keeps have an owner,
+// those of the job none.
+type valueKey struct {
+	key   string
+	owner int // -1: the job
+}
+
+func (k valueKey) String() string {
+	if k.owner < 0 {
+		return fmt.Sprintf("key %q", k.key)
+	}
+	return fmt.Sprintf("key %q of rank %d", k.key, k.owner)
 }
 
 // published is a value, or the wait for it.
@@ -45,15 +58,6 @@ type published struct {
 	set      bool
 	disputed bool // it was also published with other bytes
 	waiting  int  // Gets; the last one takes an entry without a value away
-}
-
-// exchange is what the ranks brought under one name.
-type exchange struct {
-	values  [][]byte // by rank
-	came    []bool
-	served  []bool // who has got the values
-	missing int
-	whole   chan struct{} // closed when missing is 0
 }
 
 // NewMemory returns a meeting place for the ranks of the plan, which must be
@@ -69,7 +73,7 @@ func NewMemory(plan []Host) (*Memory, error) {
 	m := &Memory{
 		hosts:     make([]string, n),
 		opened:    make([]bool, n),
-		values:    map[string]*published{},
+		values:    map[valueKey]*published{},
 		exchanges: map[string]*exchange{},
 		happened:  make(chan struct{}),
 	}
@@ -129,184 +133,37 @@ func (m *Memory) grow(n int) error {
 
 // Open implements [Backend]. It does not block.
 func (m *Memory) Open(_ context.Context, epoch, rank int) ([]int, error) {
-	if err := m.Opened(epoch, rank); err != nil {
+	if _, err := m.Opened(epoch, rank); err != nil {
 		return nil, err
 	}
 	return slices.Clone(m.ring), nil
 }
 
 // Opened notes that a rank has opened the job, here or at another meeting place
-// of the cluster.
-func (m *Memory) Opened(epoch, rank int) error {
+// of the cluster. It tells whether that is news.
+func (m *Memory) Opened(epoch, rank int) (news bool, err error) {
 	if err := m.check(epoch, rank); err != nil {
-		return err
+		return false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	news = !m.opened[rank]
 	m.opened[rank] = true
-	return nil
-}
-
-// Put implements [Backend]. It does not block.
-func (m *Memory) Put(_ context.Context, epoch int, key string, value []byte) error {
-	if err := m.check(epoch, 0); err != nil {
-		return err
-	}
-	if err := CheckValue(key, value); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := m.values[key]
-	if p != nil && p.set {
-		if p.disputed || !bytes.Equal(p.value, value) {
-			return fmt.Errorf("%w: %q", ErrExists, key)
-		}
-		return nil
-	}
-	if err := m.grow(len(key) + len(value) + overhead); err != nil {
-		return err
-	}
-	if p == nil {
-		p = &published{ready: make(chan struct{})}
-		m.values[key] = p
-	}
-	p.value, p.set = bytes.Clone(value), true
-	close(p.ready)
-	return nil
-}
-
-// Dispute notes that the published key has other bytes elsewhere, which a
-// cluster of meeting places can find out only afterwards. Puts and Gets are
-// ErrExists from now on: a loud end for a program of which two ranks publish
-// under one name.
-func (m *Memory) Dispute(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if p := m.values[key]; p != nil && p.set {
-		p.disputed = true
-	}
-}
-
-// Get implements [Backend].
-func (m *Memory) Get(ctx context.Context, epoch int, key string) ([]byte, error) {
-	if err := m.check(epoch, 0); err != nil {
-		return nil, err
-	}
-	if err := CheckValue(key, nil); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := m.values[key]
-	if p == nil {
-		p = &published{ready: make(chan struct{})}
-		m.values[key] = p
-	}
-	p.waiting++
-	m.mu.Unlock()
-	select {
-	case <-p.ready:
-	case <-ctx.Done():
-	}
-	m.mu.Lock()
-	p.waiting--
-	if !p.set {
-		if p.waiting == 0 {
-			delete(m.values, key)
-		}
-		return nil, m.missing(fmt.Sprintf("key %q", key), m.opened, ctx.Err())
-	}
-	if p.disputed {
-		return nil, fmt.Errorf("%w: %q was published twice, differently", ErrExists, key)
-	}
-	return append([]byte{}, p.value...), nil
-}
-
-// Exchange implements [Backend].
-func (m *Memory) Exchange(ctx context.Context, epoch, rank int, name string, value []byte) ([][]byte, error) {
-	if _, err := m.Arrive(epoch, rank, name, value); err != nil {
-		return nil, err
-	}
-	return m.Await(ctx, epoch, rank, name)
-}
-
-// Arrive is the first half of Exchange: it brings rank's value and does not
-// block. It tells whether that is news, or the rank has come with it before.
-func (m *Memory) Arrive(epoch, rank int, name string, value []byte) (news bool, err error) {
-	if err := m.check(epoch, rank); err != nil {
-		return false, err
-	}
-	if err := CheckValue(name, value); err != nil {
-		return false, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	x := m.exchanges[name]
-	if x == nil {
-		n := len(m.hosts)
-		if err := m.grow(len(name) + 26*n + overhead); err != nil { // 26: slice header and two flags
-			return false, err
-		}
-		x = &exchange{values: make([][]byte, n), came: make([]bool, n), served: make([]bool, n), missing: n, whole: make(chan struct{})}
-		m.exchanges[name] = x
-	}
-	if x.came[rank] {
-		if x.served[rank] || !bytes.Equal(x.values[rank], value) {
-			return false, fmt.Errorf("%w: rank %d has come to %q before", ErrExists, rank, name)
-		}
-		return false, nil
-	}
-	if err := m.grow(len(value)); err != nil {
-		return false, err
-	}
-	x.values[rank], x.came[rank] = bytes.Clone(value), true
-	if x.missing--; x.missing == 0 {
-		close(x.whole)
-	}
-	return true, nil
-}
-
-// Await is the second half of Exchange, for a rank that has arrived.
-func (m *Memory) Await(ctx context.Context, epoch, rank int, name string) ([][]byte, error) {
-	if err := m.check(epoch, rank); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	x := m.exchanges[name]
-	if x == nil || !x.came[rank] {
-		return nil, fmt.Errorf("rendezvous: rank %d awaits %q before it has arrived", rank, name)
-	}
-	m.mu.Unlock()
-	select {
-	case <-x.whole:
-	case <-ctx.Done():
-	}
-	m.mu.Lock()
-	if x.missing > 0 {
-		return nil, m.missing(fmt.Sprintf("%q", name), x.came, ctx.Err())
-	}
-	x.served[rank] = true
-	values := make([][]byte, len(x.values))
-	for i, v := range x.values {
-		values[i] = append([]byte{}, v...)
-	}
-	return values, nil
+	return news, nil
 }
 
 // missing returns the *MissingError of a wait for those ranks that have not
 // come. m.mu is held.
-func (m *Memory) missing(what string, came []bool, err error) error {
+func (m *Memory) missing(what string, came func(rank int) bool, err error) error {
 	e := &MissingError{What: what, Err: err}
-	for rank, here := range came {
-		if !here {
+	for rank := range m.hosts {
+		if !came(rank) {
 			e.Ranks = append(e.Ranks, rank)
 		}
 	}
 	named := map[string]bool{}
 	for _, rank := range m.ring {
-		if host := m.hosts[rank]; !came[rank] && !named[host] {
+		if host := m.hosts[rank]; !came(rank) && !named[host] {
 			named[host] = true
 			e.Hosts = append(e.Hosts, host)
 		}

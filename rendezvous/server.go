@@ -178,6 +178,22 @@ func (s *session) run(ctx context.Context, id uint32, m message) message {
 			return failure(err)
 		}
 		return &valueMsg{v}
+	case *offerMsg:
+		if err := s.backend.Offer(ctx, s.epoch, s.rank, m.key, m.value); err != nil {
+			return failure(err)
+		}
+		return &doneMsg{}
+	case *fetchMsg:
+		v, err := s.backend.Fetch(ctx, s.epoch, m.rank, m.key)
+		if err != nil {
+			return failure(err)
+		}
+		return &valueMsg{v}
+	case *barrierMsg:
+		if err := s.backend.Barrier(ctx, s.epoch, s.rank, m.name); err != nil {
+			return failure(err)
+		}
+		return &doneMsg{}
 	case *exchangeMsg:
 		vs, err := s.backend.Exchange(ctx, s.epoch, s.rank, m.key, m.value)
 		if err != nil {

@@ -33,6 +33,9 @@ import (
 //	 5  lost       rank     –
 //	 6  events     rank     –
 //	 7  cancel     rank     –
+//	 8  barrier    rank     name
+//	 9  offer      rank     key, value
+//	10  fetch      rank     rank 4, key
 //	64  welcome    server   magic 4, version 1, ring: list of rank 4
 //	65  done       server   –
 //	66  value      server   value
@@ -42,7 +45,7 @@ import (
 //	70  failed     server   code 1, text, what, ranks: list of rank 4, hosts: list of string
 const (
 	protocolMagic   = 0x676f7276 // "gorv"
-	protocolVersion = 1
+	protocolVersion = 2
 
 	frameHeader = 9 // length, kind and id
 
@@ -67,6 +70,9 @@ const (
 	kindLost
 	kindEvents
 	kindCancel
+	kindBarrier
+	kindOffer
+	kindFetch
 )
 
 const (
@@ -97,6 +103,12 @@ type (
 	lostMsg     struct{ empty }
 	eventsMsg   struct{ empty }
 	cancelMsg   struct{ empty }
+	barrierMsg  struct{ name string }
+	offerMsg    struct{ keyed }
+	fetchMsg    struct {
+		rank int
+		key  string
+	}
 
 	welcomeMsg struct {
 		magic   uint32
@@ -130,6 +142,9 @@ func (*exchangeMsg) kind() uint8 { return kindExchange }
 func (*lostMsg) kind() uint8     { return kindLost }
 func (*eventsMsg) kind() uint8   { return kindEvents }
 func (*cancelMsg) kind() uint8   { return kindCancel }
+func (*barrierMsg) kind() uint8  { return kindBarrier }
+func (*offerMsg) kind() uint8    { return kindOffer }
+func (*fetchMsg) kind() uint8    { return kindFetch }
 func (*welcomeMsg) kind() uint8  { return kindWelcome }
 func (*doneMsg) kind() uint8     { return kindDone }
 func (*valueMsg) kind() uint8    { return kindValue }
@@ -155,6 +170,12 @@ func newMessage(kind uint8) message {
 		return &eventsMsg{}
 	case kindCancel:
 		return &cancelMsg{}
+	case kindBarrier:
+		return &barrierMsg{}
+	case kindOffer:
+		return &offerMsg{}
+	case kindFetch:
+		return &fetchMsg{}
 	case kindWelcome:
 		return &welcomeMsg{}
 	case kindDone:
@@ -181,6 +202,13 @@ func (m *keyed) fields(c *codec.Codec) {
 }
 
 func (m *getMsg) fields(c *codec.Codec) { c.String(&m.key, MaxKey) }
+
+func (m *barrierMsg) fields(c *codec.Codec) { c.String(&m.name, MaxKey) }
+
+func (m *fetchMsg) fields(c *codec.Codec) {
+	c.Int(&m.rank, MaxRanks-1)
+	c.String(&m.key, MaxKey)
+}
 
 func (m *helloMsg) fields(c *codec.Codec) {
 	c.Uint32(&m.magic)

@@ -3,8 +3,10 @@ package gossip
 import (
 	"context"
 	"fmt"
-	"github.com/gorun/gorun/rendezvous"
 	"iter"
+	"slices"
+
+	"github.com/gorun/gorun/rendezvous"
 )
 
 // bind returns a context that ends with ctx and with the Node.
@@ -23,19 +25,27 @@ func (n *Node) closed(err error) error {
 }
 
 // check refuses ranks of other hosts, which have an agent of their own.
-func (n *Node) check(rank int) error {
-	for _, own := range n.conf.Roster[n.self].Ranks {
-		if own == rank {
-			return n.closed(nil)
-		}
+func (n *Node) check(epoch, rank int) error {
+	if !slices.Contains(n.own(epoch), rank) {
+		return fmt.Errorf("gossip: rank %d is not on %s", rank, n.conf.Roster[n.self].Name)
 	}
-	return fmt.Errorf("gossip: rank %d is not on %s", rank, n.conf.Roster[n.self].Name)
+	return n.closed(nil)
+}
+
+// own returns the ranks of this host in an epoch, if it is the present one.
+func (n *Node) own(epoch int) []int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if epoch != n.epoch {
+		return nil
+	}
+	return n.roster[n.self].Ranks
 }
 
 // Open implements [rendezvous.Backend] for ranks of this host. It does not
 // block.
 func (n *Node) Open(ctx context.Context, epoch, rank int) ([]int, error) {
-	if err := n.check(rank); err != nil {
+	if err := n.check(epoch, rank); err != nil {
 		return nil, err
 	}
 	ring, err := n.known.Open(ctx, epoch, rank)
@@ -47,7 +57,7 @@ func (n *Node) Open(ctx context.Context, epoch, rank int) ([]int, error) {
 	n.opened[rank] = true
 	n.mu.Unlock()
 	if !again {
-		n.gather(openName, arrival{rank: rank})
+		n.gather(epoch, openName, arrival{rank: rank})
 	}
 	return ring, nil
 }
@@ -61,7 +71,7 @@ func (n *Node) Put(ctx context.Context, epoch int, key string, v []byte) error {
 	if err := n.known.Put(ctx, epoch, key, v); err != nil || n.list == nil {
 		return err
 	}
-	return n.publish(&value{key, v})
+	return n.publish(epoch, &value{key, v})
 }
 
 // Get implements [rendezvous.Backend].
@@ -77,15 +87,8 @@ func (n *Node) Get(ctx context.Context, epoch int, key string) ([]byte, error) {
 
 // Exchange implements [rendezvous.Backend] for ranks of this host.
 func (n *Node) Exchange(ctx context.Context, epoch, rank int, name string, v []byte) ([][]byte, error) {
-	if err := n.check(rank); err != nil {
+	if err := n.come(epoch, rank, name, v); err != nil {
 		return nil, err
-	}
-	news, err := n.known.Arrive(epoch, rank, name, v)
-	if err != nil {
-		return nil, err
-	}
-	if news && n.list != nil {
-		n.gather(name, arrival{rank, v})
 	}
 	ctx, release := n.bind(ctx)
 	defer release()
@@ -94,6 +97,34 @@ func (n *Node) Exchange(ctx context.Context, epoch, rank int, name string, v []b
 		return nil, n.closed(err)
 	}
 	return values, nil
+}
+
+// Barrier implements [rendezvous.Backend] for ranks of this host.
+func (n *Node) Barrier(ctx context.Context, epoch, rank int, name string) error {
+	if err := n.come(epoch, rank, name, nil); err != nil {
+		return err
+	}
+	ctx, release := n.bind(ctx)
+	defer release()
+	if err := n.known.AwaitBarrier(ctx, epoch, rank, name); err != nil {
+		return n.closed(err)
+	}
+	return nil
+}
+
+// come brings the arrival of a rank of this host.
+func (n *Node) come(epoch, rank int, name string, v []byte) error {
+	if err := n.check(epoch, rank); err != nil {
+		return err
+	}
+	news, err := n.known.Arrive(epoch, rank, name, v)
+	if err != nil {
+		return err
+	}
+	if news && n.list != nil {
+		n.gather(epoch, name, arrival{rank, v})
+	}
+	return nil
 }
 
 // Lost implements [rendezvous.Backend].

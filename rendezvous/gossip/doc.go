@@ -17,8 +17,10 @@
 // what it has.
 //
 // An exchange counts ranks, but a member sends its host's arrivals together once
-// all are there. What is there after 200 ms it sends anyway, so that whoever
-// waits can name exactly who is missing.
+// all are there, and those of the hosts below it in the tree with them. What is
+// there after 200 ms it sends anyway, so that whoever waits can name exactly who
+// is missing. Ranks that bring nothing are told of by host. What ranks offer
+// stays at their member, and is asked for there.
 //
 // A job on one host has one member: it binds nothing, starts nothing and is only
 // a rendezvous.Memory.

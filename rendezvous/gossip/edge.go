@@ -31,6 +31,7 @@ const (
 // edge is the way to a neighbour in the tree.
 type edge struct {
 	to  int
+	up  bool // it leads to the parent
 	end context.CancelFunc
 
 	mu    sync.Mutex
@@ -56,7 +57,7 @@ func (n *Node) rewire() {
 	if n.leaving {
 		return
 	}
-	n.lookBelow()
+	n.look()
 	if !n.gone(n.self) {
 		for _, to := range neighbours(n.self, len(n.conf.Roster), n.gone) {
 			wanted[to] = true
@@ -69,11 +70,14 @@ func (n *Node) rewire() {
 		}
 	}
 	for to := range wanted {
-		if n.edges[to] != nil {
+		if n.edges[to] != nil && n.edges[to].up == (to == n.parent) {
 			continue
 		}
+		if n.edges[to] != nil {
+			n.edges[to].end()
+		}
 		ctx, end := context.WithCancel(n.ctx)
-		e := &edge{to: to, end: end, moved: make(chan struct{}, 1)}
+		e := &edge{to: to, up: to == n.parent, end: end, moved: make(chan struct{}, 1)}
 		n.edges[to] = e
 		n.couriers.Go(func() { n.direct(ctx, e) })
 		if n.conf.Relay != nil {
@@ -84,7 +88,7 @@ func (n *Node) rewire() {
 
 // gone tells whether all ranks of a node are lost. n.mu is held.
 func (n *Node) gone(node int) bool {
-	for _, rank := range n.conf.Roster[node].Ranks {
+	for _, rank := range n.roster[node].Ranks {
 		if !n.lost[rank] {
 			return false
 		}
@@ -97,7 +101,7 @@ func (n *Node) direct(ctx context.Context, e *edge) {
 	retry := firstRetry
 	var failing time.Time // since when; zero: it is not
 	for cursor := 0; ; {
-		records, next, grown := n.ledger.after(cursor, e.to)
+		records, next, grown := n.ledger.after(cursor, e.to, e.up)
 		if len(records) == 0 {
 			cursor = next
 			e.set(func() { e.sent = next })
@@ -114,7 +118,7 @@ func (n *Node) direct(ctx context.Context, e *edge) {
 			continue
 		}
 		began := time.Now()
-		if err := n.send(to, e.to, records); err != nil {
+		if err := n.send(to, e.to, false, records...); err != nil {
 			e.set(func() { e.works = false })
 			if ctx.Err() != nil {
 				return
@@ -143,7 +147,7 @@ func (n *Node) relay(ctx context.Context, e *edge) {
 	retry := firstRetry
 	left := 0 // the entries before this one have had their time to go directly
 	for cursor := 0; ; {
-		records, next, grown := n.ledger.after(cursor, e.to)
+		records, next, grown := n.ledger.after(cursor, e.to, e.up)
 		if len(records) == 0 {
 			cursor = next
 			if !await(ctx, n.drain, grown) {
@@ -171,7 +175,7 @@ func (n *Node) relay(ctx context.Context, e *edge) {
 			timer.Stop()
 			continue
 		}
-		b, err := n.envelope(e.to, records)
+		b, err := n.envelope(e.to, false, records...)
 		if err == nil {
 			err = n.conf.Relay.Send(ctx, e.to, b)
 		}
@@ -209,8 +213,8 @@ func await[T any](ctx context.Context, drain <-chan struct{}, c <-chan T) bool {
 }
 
 // send sends records directly.
-func (n *Node) send(to *memberlist.Node, node int, records [][]byte) error {
-	b, err := n.envelope(node, records)
+func (n *Node) send(to *memberlist.Node, node int, personal bool, records ...[]byte) error {
+	b, err := n.envelope(node, personal, records...)
 	if err != nil {
 		return err
 	}
@@ -237,7 +241,7 @@ func (n *Node) unheard(to int, err error) {
 		n.warn(to, why)
 		return
 	}
-	n.publish(&unheard{n.self, to, why})
+	n.publish(lasting, &unheard{n.self, to, why})
 }
 
 // warn warns of the pair of this node and another, once.

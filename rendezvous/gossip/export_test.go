@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/gorun/gorun/rendezvous"
 	"github.com/gorun/gorun/rendezvous/internal/codec"
 )
 
@@ -29,3 +30,6 @@ func Message(from int) []byte {
 
 // Silence cuts a node off without a word.
 func Silence(n *Node) { n.net.Shutdown() }
+
+// Known returns what a member knows.
+func Known(n *Node) *rendezvous.Memory { return n.known }

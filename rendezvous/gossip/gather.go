@@ -1,33 +1,48 @@
 package gossip
 
 import (
+	"encoding/binary"
+	"slices"
 	"time"
 )
 
 // Arrivals climb the tree in one wave: a member holds those of its own ranks and
 // of the hosts below it until all have come, and then passes them on together.
 // The root so sends all of them down together, and an exchange of n hosts takes
-// about three messages a host; flooded one by one it would take n, each a
-// connection of its own. What has come after gatherTime goes on in any case, and
-// the rest then as it comes: who waits can so name exactly who is missing, and a
-// host that never comes holds up no news of the others.
+// about two messages a host; flooded one by one it would take n, each a
+// connection of its own. What has come after gatherTime goes on in any case: who
+// waits can so name exactly who is missing, and a host that never comes holds up
+// no news of the others.
+//
+// Most ranks bring nothing, at a barrier and at the opening of the job. Of those
+// hosts are told, not ranks, and a member makes one record of all that it holds,
+// which goes to its parent only: ten thousand ranks at a barrier are a span of
+// nodes that fits into a packet.
 
 // openName is the exchange that stands for the opening of the job. Nobody waits
 // at it; it tells the members which ranks have opened.
 const openName = "\x00open"
 
-// gatherTime is how long arrivals are held. In a job in which all ranks come it
-// does not pass, so it only has to be short for a person who waits for an
-// answer.
-const gatherTime = 200 * time.Millisecond
+// gatherTime is how long arrivals are held at first, and lastGatherTime at last:
+// it doubles, so that stragglers of a large job do not each make a wave. In a job
+// in which all ranks come together it does not pass, so it only has to be short
+// for a person who waits for an answer.
+const (
+	gatherTime     = 200 * time.Millisecond
+	lastGatherTime = 5 * gatherTime
+)
 
 // gathering is the arrivals under one name on their way through this member.
 type gathering struct {
 	own     []arrival // of this host's ranks, not made a record yet
 	left    int       // ranks of this host that have not come
-	held    []entry   // records not entered yet
+	nodes   []int     // hosts that brought nothing, not made a record yet
+	held    []entry   // other records not entered yet
+	climbed []byte    // the record of hosts that went to the parent only, while it has not come back with the rest
 	missing int       // ranks of the hosts at and below this one that have not come
-	open    bool      // nothing is held any more, but own ranks' arrivals until all have come
+	absent  int       // ranks of the job that have not
+	split   bool      // a part of the own ranks has been told of without the rest
+	pause   time.Duration
 	timer   *time.Timer
 }
 
@@ -35,84 +50,172 @@ type gathering struct {
 func (n *Node) gathering(name string) *gathering {
 	g := n.gatherings[name]
 	if g == nil {
-		g = &gathering{left: len(n.conf.Roster[n.self].Ranks), missing: len(n.below)}
+		g = &gathering{left: len(n.roster[n.self].Ranks), missing: len(n.below), absent: n.ranks, pause: gatherTime}
 		n.gatherings[name] = g
 	}
 	return g
 }
 
 // gather takes the arrival of a rank of this host. It is called once for each.
-func (n *Node) gather(name string, a arrival) {
+func (n *Node) gather(epoch int, name string, a arrival) {
+	n.ledger.know(epoch, arrivalDigest(name, a))
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if epoch != n.epoch || n.leaving {
+		return
+	}
 	g := n.gathering(name)
 	g.own = append(g.own, a)
 	g.left--
 	g.missing--
+	g.absent--
 	n.proceed(name, g)
 }
 
-// forward takes a claimed record of arrivals that node from sent.
-func (n *Node) forward(r *arrivals, record []byte, from int) {
+// arrive notes arrivals that other members tell of and returns the ranks of
+// which that is news. Of this host's own it never is.
+func (n *Node) arrive(epoch int, name string, came ...arrival) (news []int, err error) {
+	own := n.own(epoch)
+	for _, a := range came {
+		if slices.Contains(own, a.rank) {
+			continue
+		}
+		var isNew bool
+		if name == openName {
+			isNew, err = n.known.Opened(epoch, a.rank)
+		} else {
+			isNew, err = n.known.Arrive(epoch, a.rank, name, a.value)
+		}
+		if err != nil {
+			return news, err
+		}
+		if isNew {
+			n.ledger.know(epoch, arrivalDigest(name, a))
+			news = append(news, a.rank)
+		}
+	}
+	return news, nil
+}
+
+// arrivalDigest identifies an arrival.
+func arrivalDigest(name string, a arrival) digest {
+	b := append(make([]byte, 0, 64), name...)
+	b = binary.BigEndian.AppendUint32(append(b, 0), uint32(a.rank))
+	return digestOf(append(b, a.value...))
+}
+
+// forward takes a claimed record of arrivals, or of hosts, of which those of
+// some ranks are news. What comes down the tree goes on at once.
+func (n *Node) forward(name string, r record, e entry, news []int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	g := n.gathering(r.name)
-	g.held = append(g.held, entry{record, from})
-	for _, a := range r.came {
-		if n.below[a.rank] {
+	if e.epoch != n.epoch || n.leaving || len(news) == 0 {
+		return
+	}
+	g := n.gathering(name)
+	for _, rank := range news {
+		g.absent--
+		if n.below[rank] {
 			g.missing--
 		}
 	}
-	n.proceed(r.name, g)
+	switch h, ok := r.(*hosts); {
+	case e.from == n.parent:
+		n.ledger.enter(e)
+	case ok:
+		for _, s := range h.nodes {
+			for node := s.first; node <= s.last; node++ {
+				g.nodes = append(g.nodes, node)
+			}
+		}
+	default:
+		g.held = append(g.held, e)
+	}
+	n.proceed(name, g)
 }
 
-// proceed enters what is not to be held any longer. n.mu is held.
+// proceed passes on what is not to be held any longer. n.mu is held.
 func (n *Node) proceed(name string, g *gathering) {
-	if g.missing <= 0 {
-		g.open = true
-	}
 	if g.left == 0 {
 		n.record(name, g)
 	}
-	if g.open {
-		n.ledger.enter(g.held...)
-		g.held = nil
+	if g.missing <= 0 {
+		n.merge(name, g, n.parent >= 0)
 	}
-	waiting := len(g.own) > 0 || len(g.held) > 0
+	if g.absent <= 0 {
+		g.climbed = nil
+	}
+	waiting := len(g.own) > 0 || len(g.held) > 0 || len(g.nodes) > 0 || g.climbed != nil
 	switch {
 	case waiting && g.timer == nil && !n.leaving:
 		n.workers.Add(1)
-		g.timer = time.AfterFunc(gatherTime, func() {
+		g.timer = time.AfterFunc(g.pause, func() {
 			defer n.workers.Done()
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			g.timer = nil
 			n.release(name, g)
 		})
+		g.pause = min(2*g.pause, lastGatherTime)
 	case !waiting:
 		n.stopTimer(g)
 	}
 }
 
-// record makes own arrivals a held record. n.mu is held.
+// record makes own arrivals a held record, or counts this host among those that
+// brought nothing. n.mu is held.
 func (n *Node) record(name string, g *gathering) {
+	empty := g.left == 0 && !g.split
+	for _, a := range g.own {
+		empty = empty && len(a.value) == 0
+	}
+	if empty && len(g.own) > 0 {
+		g.nodes = append(g.nodes, n.self)
+		g.own = nil
+	}
 	for _, r := range split(name, g.own) {
-		b, err := write(r)
+		g.split = true
+		b, err := write(n.epoch, r)
 		if err != nil {
 			n.log.Error("arrivals cannot be told", "name", name, "error", err)
 			continue
 		}
 		if n.ledger.claim(b) {
-			g.held = append(g.held, entry{b, n.self})
+			g.held = append(g.held, entry{epoch: n.epoch, record: b, from: n.self})
 		}
 	}
 	g.own = nil
 }
 
-// release enters everything and holds nothing back from now on. n.mu is held.
+// merge enters what is held, of the hosts that brought nothing as one record,
+// which goes up only if it will come down again. n.mu is held.
+func (n *Node) merge(name string, g *gathering, up bool) {
+	n.ledger.enter(g.held...)
+	g.held = nil
+	if len(g.nodes) == 0 {
+		return
+	}
+	b, err := write(n.epoch, &hosts{name, spans(g.nodes)})
+	g.nodes = nil
+	if err != nil {
+		n.log.Error("arrivals cannot be told", "name", name, "error", err)
+		return
+	}
+	n.ledger.claim(b) // it may be the very record that came from below
+	if up {
+		g.climbed = b
+	}
+	n.ledger.enter(entry{epoch: n.epoch, record: b, from: n.self, up: up})
+}
+
+// release passes everything on, everywhere. n.mu is held.
 func (n *Node) release(name string, g *gathering) {
-	g.open = true
+	if g.climbed != nil {
+		n.ledger.enter(entry{epoch: n.epoch, record: g.climbed, from: n.self})
+		g.climbed = nil
+	}
 	n.record(name, g)
+	n.merge(name, g, false)
 	n.proceed(name, g)
 }
 
@@ -124,16 +227,22 @@ func (n *Node) stopTimer(g *gathering) {
 	g.timer = nil
 }
 
-// lookBelow notes which ranks are at and below this member in the tree, and lets
-// go of what was gathered by another tree. n.mu is held.
-func (n *Node) lookBelow() {
+// look notes where this member stands in the tree: its parent and which ranks
+// are at and below it. It lets go of what was gathered by another tree. n.mu is
+// held.
+func (n *Node) look() {
 	n.below = map[int]bool{}
-	under := make([]bool, len(n.conf.Roster)) // parents come before their children
-	for node, host := range n.conf.Roster {
+	n.ranks, n.parent = 0, -1
+	under := make([]bool, len(n.roster)) // parents come before their children
+	for node, host := range n.roster {
+		n.ranks += len(host.Ranks)
 		if n.gone(node) {
 			continue
 		}
 		up := parent(node, n.gone)
+		if node == n.self {
+			n.parent = up
+		}
 		under[node] = node == n.self || up >= 0 && under[up]
 		for _, rank := range host.Ranks {
 			if under[node] {

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ type star struct {
 	mu    sync.Mutex
 	nodes []*gossip.Node
 	sent  int
+	bytes atomic.Int64
 }
 
 type spoke struct {
@@ -47,6 +49,7 @@ type spoke struct {
 }
 
 func (s spoke) Send(ctx context.Context, to int, message []byte) error {
+	s.bytes.Add(int64(len(message)))
 	s.mu.Lock()
 	s.sent++
 	var node *gossip.Node

@@ -6,30 +6,43 @@ import (
 )
 
 // ledger is every record that the member knows, in the order in which it learnt
-// them.
+// them. Those of an epoch go when it is over.
 type ledger struct {
 	mu      sync.Mutex
+	epoch   int // the present one
 	entries []entry
 	claimed map[digest]bool
-	sum     digest        // of the entries, in whichever order
-	grown   chan struct{} // closed at the next entry
+	sums    map[int]digest // what is known, in whichever order, by epoch
+	grown   chan struct{}  // closed at the next entry
 }
 
 type entry struct {
+	epoch  int // lasting: of none
 	record []byte
-	from   int // the node that sent it
+	from   int  // the node that sent it
+	up     bool // it is for the parent only
 }
 
-// digest identifies a record, or by the exclusive or of theirs a set of them.
+// lasting stands for the epoch of what concerns hosts, not ranks.
+const lasting = -1
+
+// digest identifies something that is known, or by the exclusive or of theirs a
+// set of such things.
 type digest [16]byte
 
-func digestOf(record []byte) digest {
-	sum := sha256.Sum256(record)
+func digestOf(b []byte) digest {
+	sum := sha256.Sum256(b)
 	return digest(sum[:16])
 }
 
+func (d *digest) add(other digest) {
+	for i := range d {
+		d[i] ^= other[i]
+	}
+}
+
 func newLedger() *ledger {
-	return &ledger{claimed: map[digest]bool{}, grown: make(chan struct{})}
+	return &ledger{claimed: map[digest]bool{}, sums: map[int]digest{}, grown: make(chan struct{})}
 }
 
 // claim tells whether the record has not been seen before. The caller then acts
@@ -45,34 +58,65 @@ func (l *ledger) claim(record []byte) bool {
 	return true
 }
 
-// enter makes claimed records ones that are passed on.
-func (l *ledger) enter(entries ...entry) {
-	if len(entries) == 0 {
-		return
-	}
+// know adds to what members compare. Arrivals count one by one, whatever records
+// brought them; of all else, records do.
+func (l *ledger) know(epoch int, d digest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entries = append(l.entries, entries...)
+	if epoch < l.epoch && epoch != lasting {
+		return
+	}
+	sum := l.sums[epoch]
+	sum.add(d)
+	l.sums[epoch] = sum
+}
+
+// enter makes claimed records ones that are passed on, unless their epoch is
+// over.
+func (l *ledger) enter(entries ...entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := len(l.entries)
 	for _, e := range entries {
-		d := digestOf(e.record)
-		for i := range l.sum {
-			l.sum[i] ^= d[i]
+		if e.epoch >= l.epoch || e.epoch == lasting {
+			l.entries = append(l.entries, e)
 		}
+	}
+	if len(l.entries) == before {
+		return
 	}
 	close(l.grown)
 	l.grown = make(chan struct{})
 }
 
+// begin forgets the records of epochs before this one. Their places stay, so
+// that cursors do.
+func (l *ledger) begin(epoch int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch = epoch
+	for i, e := range l.entries {
+		if e.epoch < epoch && e.epoch != lasting {
+			l.entries[i].record = nil
+		}
+	}
+	for e := range l.sums {
+		if e < epoch && e != lasting {
+			delete(l.sums, e)
+		}
+	}
+}
+
 // after returns the next records from the cursor on which node to does not have
 // from itself, at most a message full, and the cursor behind them. Without any,
-// grown is closed when there may be.
-func (l *ledger) after(cursor, to int) (records [][]byte, next int, grown <-chan struct{}) {
+// grown is closed when there may be. up says that the node is the parent.
+func (l *ledger) after(cursor, to int, up bool) (records [][]byte, next int, grown <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	size := 0
 	for next = cursor; next < len(l.entries); next++ {
 		e := l.entries[next]
-		if e.from == to {
+		if e.from == to || e.up && !up || e.record == nil {
 			continue
 		}
 		if size += 4 + len(e.record); size > maxBatch && len(records) > 0 {
@@ -83,8 +127,11 @@ func (l *ledger) after(cursor, to int) (records [][]byte, next int, grown <-chan
 	return records, next, l.grown
 }
 
-func (l *ledger) digest() digest {
+func (l *ledger) digest() (sum digest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sum
+	for _, s := range l.sums {
+		sum.add(s)
+	}
+	return sum
 }

@@ -88,7 +88,7 @@ func (n *Node) missing(states ...state) *rendezvous.MissingError {
 			missing = &rendezvous.MissingError{What: "roster"}
 		}
 		missing.Hosts = append(missing.Hosts, n.conf.Roster[node].Name)
-		missing.Ranks = append(missing.Ranks, n.conf.Roster[node].Ranks...)
+		missing.Ranks = append(missing.Ranks, n.roster[node].Ranks...)
 	}
 	return missing
 }
@@ -125,11 +125,12 @@ func (n *Node) become(node int, now state, kind rendezvous.Kind, change func(*me
 		m.state = now
 		change(m)
 	})
+	epoch, ranks := n.epoch, n.roster[node].Ranks
 	n.mu.Unlock()
 	if kind == "" || node == n.self {
 		return
 	}
-	ev := rendezvous.Event{Kind: kind, Host: n.conf.Roster[node].Name, Ranks: n.conf.Roster[node].Ranks}
+	ev := rendezvous.Event{Kind: kind, Host: n.conf.Roster[node].Name, Ranks: ranks, Epoch: epoch}
 	if kind == rendezvous.Suspected {
 		ev.Cause = "does not answer gossip"
 	}

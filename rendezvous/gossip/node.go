@@ -55,7 +55,10 @@ type Node struct {
 	broken chan int       // nodes whose records differ from ours
 
 	mu         sync.Mutex
-	members    []member // by node
+	epoch      int
+	roster     []rendezvous.Host // by node, of the epoch
+	ranks      int               // of the epoch
+	members    []member          // by node
 	changed    chan struct{}
 	joining    bool
 	leaving    bool
@@ -64,8 +67,11 @@ type Node struct {
 	heard      map[int]bool // nodes of which a direct message has come
 	warned     map[int]bool // nodes of which unheard has been said
 	opened     map[int]bool // ranks of this host
+	parent     int          // of this node in the tree; -1: it is the root
 	below      map[int]bool // ranks at and below this node in the tree
 	gatherings map[string]*gathering
+	fetches    map[ask]*fetch        // for which this host waits
+	askers     map[ask]map[int]asker // who waits for what a rank here does not offer yet
 }
 
 var _ rendezvous.Backend = (*Node)(nil)
@@ -95,6 +101,7 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 		n.conf.Roster[i].Ranks = slices.Clone(host.Ranks)
 	}
 	n.ctx, n.end = context.WithCancel(context.Background())
+	n.roster = n.conf.Roster
 	if len(conf.Roster) == 1 {
 		return n, nil
 	}
@@ -119,6 +126,8 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 	n.warned = map[int]bool{}
 	n.opened = map[int]bool{}
 	n.gatherings = map[string]*gathering{}
+	n.fetches = map[ask]*fetch{}
+	n.askers = map[ask]map[int]asker{}
 
 	bind, err := conf.bind()
 	if err != nil {
@@ -192,7 +201,7 @@ func (n *Node) Close() error {
 }
 
 func (n *Node) leave() {
-	if err := n.publish(&leaving{n.self}); err != nil {
+	if err := n.publish(lasting, &leaving{n.self}); err != nil {
 		n.log.Warn("leave", "error", err)
 	}
 	n.mu.Lock()

@@ -28,7 +28,8 @@ func (n *Node) Report(ev rendezvous.Event) error {
 	if err != nil {
 		return fmt.Errorf("gossip: event cannot be passed on: %w", err)
 	}
-	b, err := write(&event{form})
+	r := &event{form}
+	b, err := write(ev.Epoch, r)
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
@@ -38,7 +39,7 @@ func (n *Node) Report(ev rendezvous.Event) error {
 	if err := n.happened(ev); err != nil {
 		return err
 	}
-	n.ledger.enter(entry{b, n.self})
+	n.enter(ev.Epoch, b, n.self)
 	return nil
 }
 
@@ -60,24 +61,31 @@ func (n *Node) happened(ev rendezvous.Event) error {
 }
 
 // publish enters a record of this member.
-func (n *Node) publish(r record) error {
-	b, err := write(r)
+func (n *Node) publish(epoch int, r record) error {
+	b, err := write(max(epoch, 0), r)
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
 	if n.ledger.claim(b) {
-		n.ledger.enter(entry{b, n.self})
+		n.enter(epoch, b, n.self)
 	}
 	return nil
 }
 
-// envelope returns the message with records for a node.
-func (n *Node) envelope(to int, records [][]byte) ([]byte, error) {
+// enter makes a record known that is no arrival.
+func (n *Node) enter(epoch int, b []byte, from int) {
+	n.ledger.know(epoch, digestOf(b))
+	n.ledger.enter(entry{epoch: epoch, record: b, from: from})
+}
+
+// envelope returns the message with records for a node: those that all are to
+// know, or personal ones.
+func (n *Node) envelope(to int, personal bool, records ...[]byte) ([]byte, error) {
 	n.mu.Lock()
 	heard := n.heard[to]
 	n.mu.Unlock()
 	c := codec.Writer(nil)
-	(&message{from: n.self, heard: heard, records: records}).fields(c)
+	(&message{from: n.self, heard: heard, personal: personal, records: records}).fields(c)
 	return c.Written()
 }
 
@@ -105,9 +113,6 @@ func (n *Node) receive(from int, b []byte, direct bool) error {
 	if err := c.End(); err != nil {
 		return fmt.Errorf("gossip: malformed message: %w", err)
 	}
-	if m.epoch != 0 {
-		return fmt.Errorf("gossip: message of epoch %d: %w", m.epoch, rendezvous.ErrStale)
-	}
 	if m.from >= len(n.conf.Roster) || m.from == n.self || from >= 0 && m.from != from {
 		return fmt.Errorf("gossip: message of node %d came to node %d from node %d", m.from, n.self, from)
 	}
@@ -122,33 +127,85 @@ func (n *Node) receive(from int, b []byte, direct bool) error {
 	}
 	var errs []error
 	for _, b := range m.records {
-		r, err := read(b)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("gossip: malformed record of node %d: %w", m.from, err))
-			continue
-		}
-		if !n.ledger.claim(b) {
-			continue
-		}
-		if err := n.apply(r); err != nil {
+		if err := n.take(m.from, b, m.personal, direct); err != nil {
 			errs = append(errs, fmt.Errorf("gossip: record of node %d: %w", m.from, err))
-			continue
-		}
-		e := entry{bytes.Clone(b), m.from}
-		if r, ok := r.(*arrivals); ok {
-			n.forward(r, e.record, e.from)
-		} else {
-			n.ledger.enter(e)
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// take lets a record act, once, and passes it on unless it is personal.
+func (n *Node) take(from int, b []byte, personal, direct bool) error {
+	epoch, r, err := read(b)
+	if err != nil {
+		return err
+	}
+	switch r := r.(type) {
+	case *wanted:
+		n.want(ask{epoch, r.rank, r.key}, asker{r.node, personal, direct})
+	case *offered:
+		if err := n.known.Offer(n.ctx, epoch, r.rank, r.key, r.value); err != nil {
+			return err
+		}
+	}
+	if personal || !n.ledger.claim(b) {
+		return nil
+	}
+	b = bytes.Clone(b) // it is a part of the message
+	switch r := r.(type) {
+	case *arrivals:
+		news, err := n.arrive(epoch, r.name, r.came...)
+		if err != nil {
+			return err
+		}
+		n.forward(r.name, r, entry{epoch: epoch, record: b, from: from}, news)
+		return nil
+	case *hosts:
+		came, err := n.ranksOf(epoch, r.nodes)
+		if err != nil {
+			return err
+		}
+		news, err := n.arrive(epoch, r.name, came...)
+		if err != nil {
+			return err
+		}
+		n.forward(r.name, r, entry{epoch: epoch, record: b, from: from}, news)
+		return nil
+	case *leaving, *unheard:
+		epoch = lasting
+	}
+	if err := n.apply(epoch, r); err != nil {
+		return err
+	}
+	n.enter(epoch, b, from)
+	return nil
+}
+
+// ranksOf returns the ranks of nodes, as arrivals that bring nothing.
+func (n *Node) ranksOf(epoch int, nodes []span) (came []arrival, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range nodes {
+		if s.first > s.last || s.last >= len(n.roster) {
+			return nil, fmt.Errorf("nodes are %d to %d, want some of 0 to %d", s.first, s.last, len(n.roster)-1)
+		}
+		if epoch != n.epoch {
+			continue
+		}
+		for _, host := range n.roster[s.first : s.last+1] {
+			for _, rank := range host.Ranks {
+				came = append(came, arrival{rank: rank})
+			}
+		}
+	}
+	return came, nil
+}
+
 // apply lets a record of another member act at this one.
-func (n *Node) apply(r record) error {
+func (n *Node) apply(epoch int, r record) error {
 	switch r := r.(type) {
 	case *value:
-		err := n.known.Put(n.ctx, 0, r.key, r.value)
+		err := n.known.Put(n.ctx, epoch, r.key, r.value)
 		if errors.Is(err, rendezvous.ErrExists) {
 			// Two hosts published at the same time. All members find out, since
 			// all records reach all. Of a notice each keeps the first, see Backend.
@@ -158,19 +215,6 @@ func (n *Node) apply(r record) error {
 			return nil
 		}
 		return err
-	case *arrivals:
-		for _, a := range r.came {
-			var err error
-			if r.name == openName {
-				err = n.known.Opened(0, a.rank)
-			} else {
-				_, err = n.known.Arrive(0, a.rank, r.name, a.value)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
 	case *event:
 		var ev rendezvous.Event
 		if err := ev.UnmarshalBinary(r.form); err != nil {
@@ -181,14 +225,12 @@ func (n *Node) apply(r record) error {
 		if r.node < len(n.conf.Roster) && r.node != n.self {
 			n.become(r.node, left, rendezvous.Left, func(*member) {})
 		}
-		return nil
 	case *unheard:
 		if r.to == n.self && r.from > n.self && r.from < len(n.conf.Roster) {
 			n.warn(r.from, r.why)
 		}
-		return nil
 	}
-	return fmt.Errorf("unknown record %T", r)
+	return nil
 }
 
 // repair sends everything to members whose records differ from ours.
@@ -200,11 +242,11 @@ func (n *Node) repair() {
 		case node := <-n.broken:
 			to, _ := n.address(node)
 			for cursor := 0; to != nil; {
-				records, next, _ := n.ledger.after(cursor, node)
+				records, next, _ := n.ledger.after(cursor, node, true)
 				if len(records) == 0 {
 					break
 				}
-				if err := n.send(to, node, records); err != nil {
+				if err := n.send(to, node, false, records...); err != nil {
 					n.log.Debug("repair failed", "host", n.conf.Roster[node].Name, "error", err)
 					break
 				}

@@ -18,11 +18,11 @@ func takeApart(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	for i := range m.records {
-		r, err := read(m.records[i])
+		epoch, r, err := read(m.records[i])
 		if err != nil {
 			return nil, err
 		}
-		if m.records[i], err = write(r); err != nil {
+		if m.records[i], err = write(epoch, r); err != nil {
 			return nil, err
 		}
 	}
@@ -38,8 +38,12 @@ func sample(t testing.TB) []byte {
 		&arrivals{"name", []arrival{{1, []byte("one")}, {2, nil}}},
 		&event{[]byte("form")},
 		&unheard{1, 2, "why"},
+		&leaving{3},
+		&hosts{"name", []span{{0, 3}, {5, 5}}},
+		&wanted{1, 2, "key"},
+		&offered{1, "key", []byte("value")},
 	} {
-		b, err := write(r)
+		b, err := write(0, r)
 		require.NoError(t, err)
 		m.records = append(m.records, b)
 	}
@@ -69,7 +73,7 @@ func TestArrivalsAreSplit(t *testing.T) {
 	came = append(came, arrival{5, make([]byte, rendezvous.MaxValue)})
 	next := 0
 	for _, r := range split("name", came) {
-		_, err := write(r)
+		_, err := write(0, r)
 		require.NoError(t, err)
 		for _, a := range r.came {
 			require.Equal(t, next, a.rank)
@@ -88,6 +92,6 @@ func TestMessageRefused(t *testing.T) {
 	}
 	_, err := takeApart(append(b, 0))
 	require.ErrorContains(t, err, "1 bytes after the message")
-	_, err = read([]byte{99})
+	_, _, err = read([]byte{99})
 	require.ErrorContains(t, err, "unknown kind of record 99")
 }
