@@ -13,15 +13,8 @@ func (n *Node) ExchangeTogether(ctx context.Context, epoch int, ranks []int, nam
 		return nil, fmt.Errorf("gossip: %d ranks exchange %d values", len(ranks), len(values))
 	}
 	for i, rank := range ranks {
-		if err := n.check(rank); err != nil {
+		if err := n.come(epoch, rank, name, values[i]); err != nil {
 			return nil, err
-		}
-		news, err := n.known.Arrive(epoch, rank, name, values[i])
-		if err != nil {
-			return nil, err
-		}
-		if news && n.list != nil {
-			n.gather(name, arrival{rank, values[i]})
 		}
 	}
 	ctx, release := n.bind(ctx)
