@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func (e *Env) validate(reserved contract) error {
 	}{{"-x", e.Set}, {"--prepend-env", e.Prepend}, {"--append-env", e.Append}} {
 		for _, entry := range list.entries {
 			if err := checkEntry(entry, reserved); err != nil {
-				problem("%s: %w", list.flag, err)
+				problem("%s: %w", cmp.Or(e.Origin[entry], list.flag), err)
 			}
 		}
 	}

@@ -112,6 +112,9 @@ type Env struct {
 	Pass   []string // names or patterns such as "HF_*" of the launcher's environment
 	Unset  []string // names or patterns that ranks get neither from the launcher nor from their host; Set comes after
 	Set    []string // "NAME=value"
+	// Origin says where entries of Set are from, "--env-file job.env:3", for
+	// messages; of others -x is the flag.
+	Origin map[string]string
 	// Prepend and Append are "NAME=value": on each host, value is put before or
 	// behind the one that ranks inherit, else the host's own, with a colon.
 	Prepend, Append []string

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -70,6 +71,23 @@ func compatible(to *[]rankenv.Launcher) func(string) error {
 	}
 }
 
+// setForAll takes the value of --set-env.
+func (c *command) setForAll(s string) error {
+	err := assignment(&c.job.Env.Set)(s)
+	if err == nil {
+		c.setBy(s, "--set-env")
+	}
+	return err
+}
+
+// setBy notes which flag a variable of the job's is from.
+func (c *command) setBy(entry, origin string) {
+	if c.job.Env.Origin == nil {
+		c.job.Env.Origin = map[string]string{}
+	}
+	c.job.Env.Origin[entry] = origin
+}
+
 // readEnvFiles puts the variables of --env-file before those of -x, which count
 // where both have one.
 func (c *command) readEnvFiles() error {
@@ -85,7 +103,10 @@ func (c *command) readEnvFiles() error {
 			}
 			return refusal("--env-file: "+err.Error(), hints...)
 		}
-		vars = append(vars, found...)
+		for _, v := range found {
+			vars = append(vars, v.Entry)
+			c.setBy(v.Entry, fmt.Sprintf("--env-file %s:%d", name, v.Line))
+		}
 	}
 	c.job.Env.Set = append(vars, c.job.Env.Set...)
 	return nil

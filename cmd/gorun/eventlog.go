@@ -2,9 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"io"
+	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/gorun/gorun/launcher"
 )
@@ -13,9 +14,13 @@ import (
 // none.
 type eventLog struct {
 	con    *console
-	file   io.WriteCloser // nil: standard error
+	file   *os.File // nil: standard error
 	broken bool
 }
+
+// eventPatience is how long a reader of events may hold up the job: what it does
+// not take by then, it does not get, and nothing after.
+const eventPatience = 2 * time.Second
 
 // openEventLog opens the log of --events: a file, "-" for standard error, ""
 // for none.
@@ -26,11 +31,21 @@ func openEventLog(con *console, path string) (*eventLog, error) {
 	case "-":
 		return &eventLog{con: con}, nil
 	}
-	f, err := os.Create(path)
-	if err != nil {
+	f, err := createEventFile(path)
+	switch {
+	case errors.Is(err, errNoReader):
+		return nil, refusal("--events: "+err.Error(), "start its reader first: cat "+quoted(path)+" & gorun --events "+quoted(path)+" …")
+	case err != nil:
 		return nil, refusal("--events: "+err.Error(), "give a path that can be written, or - for standard error")
 	}
 	return &eventLog{con: con, file: f}, nil
+}
+
+func createEventFile(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return openUnwaiting(path)
+	}
+	return os.Create(path)
 }
 
 // write adds an event. A log that cannot be written is no reason to end a job:
@@ -48,7 +63,8 @@ func (l *eventLog) write(ev launcher.Event) {
 	case l.file == nil:
 		l.con.say("%s", strings.TrimSuffix(line.String(), "\n"))
 	default:
-		_, err = io.WriteString(l.file, line.String())
+		l.file.SetWriteDeadline(time.Now().Add(eventPatience)) // regular files have none, and need none
+		_, err = l.file.WriteString(line.String())
 	}
 	l.check(err)
 }

@@ -106,7 +106,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "x", Usage: "pass a variable on, set it, or pass on all that match: 'NCCL_*'",
 			Value: &value{c, "NAME[=VALUE]", c.passVariable}},
 		{Name: "set-env", Usage: "the same for all of several programs, where -x is one's",
-			Value: &value{c, "NAME=VALUE", assignment(&job.Env.Set)}},
+			Value: &value{c, "NAME=VALUE", c.setForAll}},
 		{Name: "export", Usage: "what ranks inherit: all but a login's, only what -x names, nothing",
 			Value: &value{c, "all|listed|none", func(s string) error { return oneOf(&job.Env.Export, "all", "listed", "none")(strings.ToLower(s)) }}},
 		{Name: "env-file", Usage: "set the variables of this file, lines NAME=value; -x comes after; may be repeated",

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -81,6 +82,57 @@ func writeReportFile(path string, report jobReport) error {
 	return f.publish()
 }
 
+// openUnwaiting opens what is not a regular file to write. A pipe that nobody reads
+// is an error, where it would keep other opens waiting.
+func openUnwaiting(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENXIO) { // fifo(7)
+		err = &fs.PathError{Op: "open", Path: path, Err: errNoReader}
+	}
+	return f, err
+}
+
+var errNoReader = errors.New("a pipe that nobody reads")
+
+// reportRefusal writes the report of a job that was refused: an old one would be
+// taken for its own.
+func reportRefusal(con *console, path string, err error) {
+	if path == "" {
+		return
+	}
+	report := jobReport{Status: launcher.StatusUsage, Origin: "gorun", Error: err.Error(), Ranks: []launcher.RankExit{}}
+	if err := writeReportFile(path, report); err != nil {
+		con.note("warning: --report-file: %v", err)
+	}
+}
+
+// reportFileOf returns the path of --report-file in a command line that was
+// refused, as far as it can be told from what is the program's.
+func reportFileOf(argv []string) (path string) {
+	g := newGrammar(newCommand(nil).flags())
+	for i := 0; i < len(argv) && len(argv[i]) >= 2 && argv[i][0] == '-' && argv[i] != "--"; i++ {
+		name, value, joined := strings.Cut(strings.TrimPrefix(argv[i][1:], "-"), "=")
+		glued, _ := g.digitsBehindName(name)
+		f := g.lookup(name)
+		switch {
+		case joined || glued != "":
+		case f == nil:
+			if f = g.lookup(g.nearest(name)); f == nil {
+				return path // whether a value follows is not known
+			}
+			fallthrough
+		default:
+			if i += f.arity(); f.arity() == 1 && i < len(argv) {
+				value = argv[i]
+			}
+		}
+		if f != nil && f.names[0] == "report-file" && value != "" && value[0] != '-' {
+			path = value
+		}
+	}
+	return path
+}
+
 // report is a file in the making, beside the one whose place it will take.
 // What is not a regular file, such as a pipe, is written itself.
 type report struct {
@@ -94,8 +146,7 @@ func createReport(path string) (report, error) {
 	case err == nil && info.IsDir():
 		return report{}, fmt.Errorf("%s: expected a file, found a folder", path)
 	case err == nil && !info.Mode().IsRegular():
-		// A pipe that nobody reads would keep the open waiting.
-		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		f, err := openUnwaiting(path)
 		return report{f, ""}, err
 	case err == nil: // through links, which stay
 		if path, err = filepath.EvalSymlinks(path); err != nil {

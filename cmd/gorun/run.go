@@ -17,6 +17,7 @@ func run(argv []string) int {
 	con := newConsole(os.Stderr)
 	c, err := parse(argv)
 	if err != nil {
+		reportRefusal(con, reportFileOf(argv), err)
 		return refuse(con, err)
 	}
 	switch {
@@ -27,6 +28,7 @@ func run(argv []string) int {
 	}
 	con.quiet = c.quiet
 	if err := c.read(); err != nil {
+		reportRefusal(con, c.reportFile, err)
 		return refuse(con, err)
 	}
 	for _, note := range c.notes {
@@ -76,6 +78,7 @@ func (c *command) run(con *console) int {
 	}
 	events, err := openEventLog(con, c.events)
 	if err != nil {
+		reportRefusal(con, c.reportFile, err)
 		return refuse(con, err)
 	}
 	defer events.close()
@@ -109,7 +112,7 @@ func (c *command) run(con *console) int {
 	} else {
 		result, err = launcher.Run(ctx, &c.job)
 	}
-	if c.reportFile != "" && !c.dryRun && c.showEnv < 0 {
+	if c.reportFile != "" {
 		if err := writeReportFile(c.reportFile, newJobReport(result, err)); err != nil {
 			con.note("warning: --report-file: %v", err)
 		}

@@ -42,8 +42,14 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d: expected %s, found %s", e.File, e.Line, e.Want, e.Found)
 }
 
+// Variable is one of a file's.
+type Variable struct {
+	Entry string // "NAME=value"
+	Line  int    // on which it begins, from 1
+}
+
 // Read returns the variables of a file, as [Parse] does.
-func Read(name string) ([]string, error) {
+func Read(name string) ([]Variable, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -59,17 +65,18 @@ func Read(name string) ([]string, error) {
 	return Parse(name, string(b))
 }
 
-// Parse returns the variables in the text of the file called name, in order, as
-// "NAME=value". Its error is a [*SyntaxError].
-func Parse(name, text string) (vars []string, err error) {
+// Parse returns the variables in the text of the file called name, in order. Its
+// error is a [*SyntaxError].
+func Parse(name, text string) (vars []Variable, err error) {
 	p := parser{file: name, line: 1, rest: strings.TrimPrefix(text, "\ufeff")}
 	for p.rest != "" {
+		line := p.line
 		entry, err := p.entry()
 		if err != nil {
 			return nil, err
 		}
 		if entry != "" {
-			vars = append(vars, entry)
+			vars = append(vars, Variable{entry, line})
 		}
 	}
 	return vars, nil
