@@ -13,16 +13,14 @@ import (
 
 // finish lets the agents go and lists how the ranks ended.
 func (l *launch) finish(result *Result) {
-	l.closeHosts()
+	closeAll(l.hosts)
 	l.sweepLost()
-	for _, e := range l.exits {
+	for _, e := range l.ranks.exits {
 		if e != nil {
 			result.Ranks = append(result.Ranks, *e)
 		}
 	}
 }
-
-func (l *launch) closeHosts() { closeAll(l.hosts) }
 
 // closeAll lets go of hosts at once: each may take until it is given up.
 func closeAll(hosts []*host) { forEach(hosts, func(_ int, h *host) { h.close() }) }

@@ -5,11 +5,14 @@
 // # Flow
 //
 // A job is checked once and then attempted, with new agents each time, until an
-// attempt succeeds or none is left; a type an arrow:
+// attempt succeeds or none is left. Five files hold what one step gives to the
+// next, and attempt.go the phases in between:
 //
-//	Job ── prepare ──▶ prepared ─┬▶ launch ── reach ──▶ hosts ── place ──▶ placement.Plan
-//	                             │     ── start ──▶ wire.Start ── supervise ──▶ Event … ─┐
-//	                             └──── the next attempt, on hosts that are left ◀────────┴▶ Result
+//	job.go         Job               what to run
+//	plan.go        placement.Plan    which rank on which host, in a layout
+//	assignment.go  wire.Start, Begin what each agent is told of it
+//	event.go       Event             what happens then
+//	result.go      Result            how it ended
 //
 // What can be refused without a host is refused by prepare, before any login;
 // what depends on facts of the hosts is refused by place, before any rank. Which

@@ -69,17 +69,17 @@ func Environ(ctx context.Context, job *Job, rank int) ([]string, error) {
 		return nil, err
 	}
 	defer p.reacher.close()
-	l := &launch{prepared: p}
-	if err := l.reach(ctx); err != nil {
+	l, err := (&attempt{prepared: p}).layOut(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer l.closeHosts()
+	defer closeAll(l.hosts)
 	if rank < 0 || rank >= l.plan.Size {
 		return nil, &PlanError{[]error{fmt.Errorf("--show-env: expected a rank from 0 to %d, found %d", l.plan.Size-1, rank)}}
 	}
 	seat := l.plan.Seat(rank)
 	h := l.hosts[seat.Node]
-	if err := h.conn.Send(l.share()); err != nil {
+	if err := h.conn.Send(l.share(usualScreen)); err != nil {
 		return nil, &HostError{Host: h.name, Step: "agent", Err: streamError(h, err)}
 	}
 	block, err := ask[*wire.Block](ctx, h, &wire.ShowEnv{Begin: *l.begins(h), Local: seat.LocalRank})

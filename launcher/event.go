@@ -104,3 +104,18 @@ func readEvent(line []byte) (Event, error) {
 	}
 	return e, nil
 }
+
+// event tells the caller of what happened in this attempt.
+func (a *attempt) event(e Event) {
+	e.Attempt = a.number
+	a.prepared.event(e)
+}
+
+// event tells the caller. Events come one at a time: reaching hosts holds a
+// lock, and everything after is one goroutine's.
+func (p *prepared) event(e Event) {
+	if p.job.Events != nil {
+		e.Time = p.time()
+		p.job.Events(e)
+	}
+}

@@ -16,44 +16,47 @@ import (
 
 // host is one host of the job and the connection to its agent.
 type host struct {
+	// As the roster has it.
 	index int // in the roster
 	entry hostfiles.Host
 	name  string // in the plan; of two entries with one name the second has its port in it
-	node  int    // index in the plan
 	local bool
 
-	stream remote.Stream
-	conn   *wire.Conn
-	hello  *wire.Hello
-	stderr *excerpt // the last that the agent or the remote shell said
-
-	reached, source netip.Addr // ends of its SSH connection; zero: none
+	// Set by the goroutine that reaches it, and by those that examine it then.
+	stream    remote.Stream
+	conn      *wire.Conn
+	hello     *wire.Hello
+	stderr    *excerpt // the last that the agent or the remote shell said
+	uploading bool     // it is sent programs or files
+	unfit     error    // it could not be reached, or failed the pre-flight
+	// reached and source are the ends of its SSH connection; zero: none.
+	reached, source netip.Addr
 	// token is how others know it from another host when they look for it; the
 	// same each time, since its agent may be asked later than theirs. nil: nobody
 	// has looked.
 	token []byte
-
-	heard   atomic.Int64 // when a message came last, in nanoseconds since launch.began
-	reading sync.WaitGroup
-	window  int64        // of output that its agent may send ahead of the printer
-	owed    atomic.Int64 // what of it is to be given back
-	pipes   *localPipes  // nil: the agent reads its ranks' output
-
-	mu    sync.Mutex
-	clock clock // of its agent; the supervisor has asked for it
 	dates clock // its time of day, if it was examined
 
-	uploading bool // it is sent programs or files
+	// Set while ranks are placed and agents told.
+	node   int         // index in the plan
+	window int64       // of output that its agent may send ahead of the printer
+	pipes  *localPipes // nil: the agent reads its ranks' output
 
-	unfit error  // it could not be reached, or failed the pre-flight
-	heir  string // the spare that has its place in the next attempt; "": none
+	// Of the goroutine that reads from its agent, for others to look at.
+	reading sync.WaitGroup
+	heard   atomic.Int64 // when a message came last, in nanoseconds since launch.began
+	mu      sync.Mutex
+	clock   clock // of its agent; under mu; the supervisor has asked for it
 
-	// Under the supervisor.
-	done      bool // nothing is left there
-	lost      error
-	suspected bool // another host has said that it does not answer
+	// Of the printer.
+	owed atomic.Int64 // what of the window is to be given back
+
+	// Of the goroutine that supervises.
 	ready     bool
-	gossip    string
+	gossip    string // where its member is, once it is ready; "": it has none
+	suspected bool   // another host has said that it does not answer
+	done      bool   // nothing is left there
+	lost      error  // its agent is gone
 }
 
 // printed gives the agent its credit for o back. It does not for less than a

@@ -20,48 +20,48 @@ type joining struct {
 
 // rankJoined notes that a rank has come.
 func (l *launch) rankJoined(h *host, rank int) {
-	if l.joined[rank] {
+	if l.joining.joined[rank] {
 		return
 	}
-	if limit := l.job.Limits.init(); len(l.joined) == 0 && limit > 0 {
-		l.due.set(limit)
+	if limit := l.job.Limits.init(); len(l.joining.joined) == 0 && limit > 0 {
+		l.joining.due.set(limit)
 	}
-	l.joined[rank] = true
+	l.joining.joined[rank] = true
 	l.event(Event{Kind: RankReady, Host: h.name, Rank: rank})
 	l.reportStrays()
 }
 
 // rankStrayed notes that a rank has ended well and will not come.
 func (l *launch) rankStrayed(rank int) {
-	l.strays = append(l.strays, rank)
+	l.joining.strays = append(l.joining.strays, rank)
 	l.reportStrays()
-	if l.over {
+	if l.joining.over {
 		l.endUnlessJoined()
 	}
 }
 
 // reportStrays tells ranks that have joined of those that never will.
 func (l *launch) reportStrays() {
-	if len(l.joined) == 0 {
+	if len(l.joining.joined) == 0 {
 		return
 	}
-	for _, rank := range l.strays {
-		host := l.exits[rank].Host
+	for _, rank := range l.joining.strays {
+		host := l.ranks.exits[rank].Host
 		l.report(host, fmt.Sprintf("rank %d on %s ended with status 0 before it joined the others", rank, host), rank)
 	}
-	l.strays = nil
+	l.joining.strays = nil
 }
 
 // initOver acts on the end of Limits.Init.
 func (l *launch) initOver() {
-	l.due.clear()
-	l.over = true
+	l.joining.due.clear()
+	l.joining.over = true
 	if l.endUnlessJoined() {
 		return
 	}
 	var late []int
-	for rank, e := range l.exits {
-		if e == nil && !l.joined[rank] {
+	for rank, e := range l.ranks.exits {
+		if e == nil && !l.joining.joined[rank] {
 			late = append(late, rank)
 		}
 	}
@@ -74,8 +74,8 @@ func (l *launch) initOver() {
 // endUnlessJoined ends a job in which ranks wait for one that has left.
 func (l *launch) endUnlessJoined() bool {
 	var left []int
-	for rank, e := range l.exits {
-		if e != nil && e.Code == 0 && !l.joined[rank] {
+	for rank, e := range l.ranks.exits {
+		if e != nil && e.Code == 0 && !l.joining.joined[rank] {
 			left = append(left, rank)
 		}
 	}
@@ -89,8 +89,8 @@ func (l *launch) endUnlessJoined() bool {
 
 // waiting lists the ranks that have joined and run.
 func (l *launch) waiting() (ranks []int) {
-	for rank, e := range l.exits {
-		if e == nil && l.joined[rank] {
+	for rank, e := range l.ranks.exits {
+		if e == nil && l.joining.joined[rank] {
 			ranks = append(ranks, rank)
 		}
 	}

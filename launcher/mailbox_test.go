@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -72,7 +73,8 @@ func TestTheMailboxBoundsTheTextOfStackTraces(t *testing.T) {
 
 func TestNoticesAreBounded(t *testing.T) {
 	var events []Event
-	l := &launch{prepared: &prepared{job: &Job{Events: func(e Event) { events = append(events, e) }}}, state: newState(1)}
+	job := &Job{Events: func(e Event) { events = append(events, e) }}
+	l := newLaunch(&layout{attempt: &attempt{prepared: &prepared{job: job}}, plan: &placement.Plan{Size: 1}})
 	h := &host{name: "a"}
 	for i := range 10_000 {
 		l.notice(h, fmt.Sprint("port ", i))

@@ -22,10 +22,10 @@ type network struct {
 // settleNetwork decides where the hosts reach each other. Where the user has
 // not said it and a host could be reached in several ways, the hosts try, all
 // at once. It asks nothing of hosts where there is nothing to decide.
-func (l *launch) settleNetwork(ctx context.Context) (err error) {
+func (l *layout) settleNetwork(ctx context.Context) (err error) {
 	n := &l.network
 	n.ports = l.job.ports()
-	if n.choices, err = chooseAddresses(l.candidates(l.hosts)); err != nil {
+	if n.choices, err = chooseAddresses(candidates(l.job, l.hosts, outgoing(l.hosts))); err != nil {
 		return &PlanError{unjoin(err)}
 	}
 	if slices.ContainsFunc(n.choices, func(c choice) bool { return len(c.addrs) > 1 }) {
@@ -36,11 +36,12 @@ func (l *launch) settleNetwork(ctx context.Context) (err error) {
 	return l.findPorts(ctx)
 }
 
-// candidates is what is known of the addresses of hosts.
-func (l *launch) candidates(hosts []*host) (candidates []candidate) {
+// candidates is what is known of the addresses of hosts. Others see this host
+// where its SSH connections come from.
+func candidates(job *Job, hosts []*host, from netip.Addr) (candidates []candidate) {
 	for _, h := range hosts {
 		c := candidate{
-			name: h.name, network: l.job.Network, by: "--iface",
+			name: h.name, network: job.Network, by: "--iface",
 			reached: h.reached, interfaces: readInterfaces(h.hello.Interfaces),
 		}
 		if h.entry.Iface != "" {
@@ -50,16 +51,16 @@ func (l *launch) candidates(hosts []*host) (candidates []candidate) {
 			c.declared = declared.Unmap()
 		}
 		if h.local {
-			c.reached = l.source()
+			c.reached = from
 		}
 		candidates = append(candidates, c)
 	}
 	return candidates
 }
 
-// source is the address from which we reach other hosts, zero if there is none.
-func (l *launch) source() (source netip.Addr) {
-	for _, h := range l.hosts {
+// outgoing is the address from which we reach other hosts, zero if there is none.
+func outgoing(hosts []*host) (source netip.Addr) {
+	for _, h := range hosts {
 		if h.source.IsValid() && (!source.IsValid() || source.IsLoopback()) {
 			source = h.source
 		}
@@ -69,7 +70,7 @@ func (l *launch) source() (source netip.Addr) {
 
 // findPorts finds ports on rank 0's host, which its agent has done already,
 // unless they must be special.
-func (l *launch) findPorts(ctx context.Context) error {
+func (l *layout) findPorts(ctx context.Context) error {
 	master, n := l.hosts[l.plan.Seat(0).Node], &l.network
 	addr := n.choices[master.node].addrs[0]
 	n.hnp = hnpURI(addr, master.hello.HighPort)

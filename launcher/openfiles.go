@@ -44,7 +44,7 @@ const (
 // checkPipes refuses the ranks of this host if this process may not open enough
 // files to read all their output. What it asks for is enough for the agent too:
 // nobody is to raise a limit twice.
-func (l *launch) checkPipes() error {
+func (l *layout) checkPipes() error {
 	limit, need := openFileLimit(), ownFiles+hostFiles*len(l.hosts)
 	for _, h := range l.hosts {
 		if !h.local {

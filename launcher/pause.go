@@ -34,13 +34,13 @@ func (l *launch) pause() {
 	}
 	l.event(Event{Kind: Paused, Rank: -1})
 	l.pausing = pausing{since: timeNow(), unpaused: map[*host]bool{}, patience: time.After(pausePatience), woken: make(chan os.Signal, 1)}
-	signal.Notify(l.woken, syscall.SIGCONT)
+	signal.Notify(l.pausing.woken, syscall.SIGCONT)
 	for _, a := range l.alarms() {
 		a.hold()
 	}
 	for _, h := range l.hosts {
 		if !h.ended() {
-			l.unpaused[h] = true
+			l.pausing.unpaused[h] = true
 			h.conn.Send(&wire.Pause{})
 		}
 	}
@@ -48,7 +48,7 @@ func (l *launch) pause() {
 
 // hasPaused notes that the ranks of a host have stopped, or are lost with it.
 func (l *launch) hasPaused(h *host) {
-	if delete(l.unpaused, h); len(l.unpaused) == 0 {
+	if delete(l.pausing.unpaused, h); len(l.pausing.unpaused) == 0 {
 		l.rest()
 	}
 }
@@ -60,7 +60,7 @@ func (l *launch) rest() {
 		return // it has already, or CONT came first
 	}
 	l.pausing.patience = nil
-	l.screened = l.screen.release()
+	l.pausing.screened = l.screen.release()
 	stopProcess()
 }
 
@@ -73,9 +73,9 @@ func (l *launch) resume() {
 	if l.pausing.since.IsZero() {
 		return
 	}
-	signal.Stop(l.woken)
+	signal.Stop(l.pausing.woken)
 	now, lasted := timeNow(), time.Since(l.pausing.since)
-	if l.screened {
+	if l.pausing.screened {
 		l.screen.take() // an error means that the terminal is gone
 	}
 	l.pausing = pausing{}
@@ -85,7 +85,7 @@ func (l *launch) resume() {
 	for _, a := range l.alarms() {
 		a.release(lasted)
 	}
-	l.beaten = now
+	l.lease.beaten = now
 	for _, h := range l.hosts {
 		h.heard.Store(int64(now.Sub(l.began)))
 		if !h.ended() {
@@ -96,4 +96,6 @@ func (l *launch) resume() {
 }
 
 // alarms lists what a pause puts off.
-func (l *launch) alarms() []*alarm { return []*alarm{&l.limit, &l.early, &l.due, &l.unread.alarm} }
+func (l *launch) alarms() []*alarm {
+	return []*alarm{&l.limit, &l.early, &l.joining.due, &l.unread.alarm}
+}

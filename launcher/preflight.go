@@ -28,7 +28,7 @@ const (
 
 // preflight examines the hosts that were reached and marks those that are not
 // fit for the job.
-func (l *launch) preflight(ctx context.Context) {
+func (l *lineup) preflight(ctx context.Context) {
 	reached := slices.DeleteFunc(slices.Clone(l.hosts), func(h *host) bool { return h.unfit != nil })
 	forEach(reached, func(_ int, h *host) { h.unfit = examine(ctx, h) })
 	judgeClocks(reached)
@@ -138,12 +138,12 @@ const preflightFan = 128
 // judgeReach has the hosts look for each other. Ranks of two hosts that do not
 // reach each other would fail as soon as they meet; so of each such pair one is
 // not fit, and as few hosts as that takes.
-func (l *launch) judgeReach(ctx context.Context, reached []*host) {
+func (l *lineup) judgeReach(ctx context.Context, reached []*host) {
 	hosts := slices.DeleteFunc(slices.Clone(reached), func(h *host) bool { return h.unfit != nil })
 	if len(hosts) < 2 {
 		return
 	}
-	choices, err := chooseAddresses(l.candidates(hosts))
+	choices, err := chooseAddresses(candidates(l.job, hosts, outgoing(l.hosts)))
 	if err != nil {
 		return // which refuses the job as soon as its hosts are settled
 	}

@@ -30,7 +30,7 @@ type prepared struct {
 	tag      stdio.Tag
 	means    *means
 	roster   *roster
-	ranks    int // the size of the world, once the first attempt has settled it
+	world    int // the number of ranks, once the first attempt has settled it
 	alone    int // that of a job without hosts, once it is known what this one is
 	reacher  *reacher
 }
@@ -202,8 +202,8 @@ func unusedFields(entries []hostfiles.Host) []error {
 
 // size is the number of ranks asked for, 0 if the slots decide, or the programs.
 func (p *prepared) size() int {
-	if p.ranks > 0 {
-		return p.ranks
+	if p.world > 0 {
+		return p.world
 	}
 	if len(p.policy.Apps) > 0 {
 		return 0

@@ -19,7 +19,7 @@ const probeFan = 4
 
 // probe has the hosts try at which addresses they reach each other, and leaves
 // one address of each choice.
-func (l *launch) probe(ctx context.Context) error {
+func (l *layout) probe(ctx context.Context) error {
 	choices := l.network.choices
 	sightings, err := probe(ctx, l.hosts, choices, l.job.ports(), probeFan)
 	if err != nil {

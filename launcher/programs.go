@@ -3,12 +3,9 @@ package launcher
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/gorun/gorun/launcher/template"
-	"github.com/gorun/gorun/launcher/wire"
 )
 
 // rlimitNames are the resources whose limits can be set.
@@ -60,44 +57,4 @@ func (w Wrap) check(size int) (problems []error) {
 		}
 	}
 	return problems
-}
-
-// apps returns the job's programs as agents are told of them.
-func (l *launch) apps() []wire.App {
-	apps := make([]wire.App, len(l.job.Apps))
-	for i, app := range l.job.Apps {
-		a := wire.App{
-			Args: app.Args, Env: slices.Concat(l.job.Env.Set, app.Env),
-			Prepend: l.job.Env.Prepend, Append: l.job.Env.Append,
-			Wrap: l.job.Wrap.Command, Wrapped: l.job.Wrap.Ranks,
-			Dir: app.Dir, MakeDir: app.MakeDir, Umask: -1, Templates: l.job.Templates,
-		}
-		if app.Umask != nil {
-			a.Umask = *app.Umask
-		}
-		if app.Dir == "" {
-			a.Dir, _ = os.Getwd() // it may have been removed
-			a.DirHint = !l.job.Strict
-		} else if dir, err := filepath.Abs(app.Dir); err == nil {
-			a.Dir = dir
-		}
-		if l.job.Stage {
-			a.Staged = l.reacher.programs[i]
-		}
-		apps[i] = a
-	}
-	for r := range l.plan.Size {
-		app := &apps[l.plan.Seat(r).App]
-		app.Ranks = append(app.Ranks, r)
-	}
-	return apps
-}
-
-// rlimits returns limits as agents are told of them.
-func rlimits(limits map[string]int64) []wire.Rlimit {
-	var list []wire.Rlimit
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		list = append(list, wire.Rlimit{Name: name, N: limits[name]})
-	}
-	return list
 }

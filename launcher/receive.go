@@ -71,13 +71,8 @@ func about(m wire.Message) (rank int, ok bool) {
 	return 0, false
 }
 
-// seated says whether a rank is one of the host's.
-func (l *launch) seated(h *host, rank int) bool {
-	return rank >= 0 && rank < l.plan.Size && l.plan.Seat(rank).Node == h.node
-}
-
 // owns refuses output of another host's ranks, and of a stream that there is not.
-func (l *launch) owns(h *host, rank int, s wire.Stream) error {
+func (l *layout) owns(h *host, rank int, s wire.Stream) error {
 	switch {
 	case !l.seated(h, rank):
 		return fmt.Errorf("the agent sent output of rank %d, which is not on its host", rank)
@@ -85,12 +80,4 @@ func (l *launch) owns(h *host, rank int, s wire.Stream) error {
 		return fmt.Errorf("the agent sent output of rank %d in stream %d, expected %d or %d", rank, s, wire.Stdout, wire.Stderr)
 	}
 	return nil
-}
-
-// outputFailed is told of a writer's error, by the printer's goroutine.
-func (l *launch) outputFailed(err error) {
-	select {
-	case l.writeError <- err:
-	default: // one is enough
-	}
 }

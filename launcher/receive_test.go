@@ -12,7 +12,7 @@ import (
 func TestAnAgentSpeaksOfItsOwnRanksOnly(t *testing.T) {
 	plan, err := placement.Place(2, []placement.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 1}}, placement.Policy{})
 	require.NoError(t, err)
-	l := &launch{plan: plan, mail: newMailbox()}
+	l := newLaunch(&layout{attempt: &attempt{prepared: &prepared{job: &Job{}}}, plan: plan})
 	a := &host{name: "a", node: 0}
 	for name, m := range map[string][2]wire.Message{ // of its own rank, of another's
 		"started":     {&wire.Started{Rank: 0}, &wire.Started{Rank: 1}},

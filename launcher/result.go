@@ -173,3 +173,11 @@ func ExitStatus(err error) int {
 	}
 	return StatusFailed
 }
+
+// plural returns "1 host" or "2 hosts".
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
+}

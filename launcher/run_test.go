@@ -412,20 +412,6 @@ func TestStagedProgramIsFoundHere(t *testing.T) {
 	}
 }
 
-func TestALauncherThatWasStoppedBlamesNoHost(t *testing.T) {
-	l := &launch{prepared: &prepared{job: &Job{Limits: Limits{Node: time.Second}}}}
-	at := time.Now()
-	l.beat(at)
-	l.beat(at.Add(500 * time.Millisecond))
-	require.Zero(t, l.stopped)
-	l.beat(at.Add(20 * time.Second))
-	require.Equal(t, 19500*time.Millisecond, l.stopped)
-	l.noticePause(at.Add(20*time.Second + time.Millisecond)) // a host's end is noticed now
-	require.NotZero(t, l.stopped)
-	l.beat(at.Add(20*time.Second + 200*time.Millisecond))
-	require.Zero(t, l.stopped)
-}
-
 func TestEntriesForThisHostAreOneHost(t *testing.T) {
 	self, err := os.Hostname()
 	require.NoError(t, err)

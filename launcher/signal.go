@@ -5,7 +5,41 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/wire"
 )
+
+// signalled acts on a signal to the launcher.
+func (l *launch) signalled(s os.Signal) {
+	n, ok := s.(syscall.Signal)
+	switch {
+	case !ok:
+	case ends(s) && l.phase < stopping:
+		l.end(&SignalError{signalNameOf(s)}, n)
+	case ends(s): // who asks twice means it
+		l.kill()
+	case n == syscall.SIGTSTP:
+		l.pause()
+	case n == syscall.SIGQUIT: // where ranks are is told before they end of it
+		l.afterStacks(false, func() { l.forward(n, "") })
+	default:
+		if n == syscall.SIGWINCH {
+			l.resize()
+		}
+		l.forward(n, "")
+	}
+}
+
+// forward sends a signal to every rank's process group. The event says when,
+// if it was not the user's moment.
+func (l *launch) forward(s syscall.Signal, when string) {
+	l.event(Event{Kind: Signalled, Rank: -1, Message: signalName(int(s)) + " to all ranks" + when})
+	for _, h := range l.hosts {
+		if !h.ended() {
+			h.conn.Send(&wire.Signal{Signal: int(s)})
+		}
+	}
+}
 
 // signalNumber returns the number of the signal called name, 0 for none.
 func signalNumber(name string) int { return int(unix.SignalNum(name)) }

@@ -23,19 +23,19 @@ type stacks struct {
 // the job is to have stack traces, or have taken too long. With ending the
 // ranks need not survive it.
 func (l *launch) afterStacks(ending bool, then func()) {
-	if !l.job.Stacks || l.stopping {
+	if !l.job.Stacks || l.phase >= stopping {
 		then()
 		return
 	}
 	l.stacks.then = append(l.stacks.then, then)
-	if l.missing != nil {
+	if l.stacks.missing != nil {
 		return
 	}
 	within := min(stackPatience, l.job.Limits.grace())
-	l.missing, l.stacks.patience = map[*host]bool{}, time.After(within)
+	l.stacks.missing, l.stacks.patience = map[*host]bool{}, time.After(within)
 	for _, h := range l.hosts {
 		if !h.ended() {
-			l.missing[h] = true
+			l.stacks.missing[h] = true
 			// The answer needs some of the time for its way.
 			h.conn.Send(&wire.TakeStacks{Within: int64(within * 9 / 10), Ending: ending})
 		}
@@ -49,7 +49,7 @@ func (l *launch) stack(h *host, m *wire.Stack) {
 
 // stacksTaken notes that a host has told all that it will.
 func (l *launch) stacksTaken(h *host) {
-	if delete(l.missing, h); len(l.missing) == 0 {
+	if delete(l.stacks.missing, h); len(l.stacks.missing) == 0 {
 		l.stacksOver()
 	}
 }

@@ -77,12 +77,13 @@ func TestALostHostIsNotWaitedFor(t *testing.T) {
 		},
 		"to pause": func(l *launch) func() bool {
 			l.pausing = pausing{since: time.Now(), unpaused: map[*host]bool{l.hosts[0]: true, l.hosts[1]: true}}
-			return func() bool { return len(l.unpaused) == 0 }
+			return func() bool { return len(l.pausing.unpaused) == 0 }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := &Job{Stacks: true, Continue: true}
-			l := &launch{prepared: &prepared{job: job, roster: &roster{all: make([]rosterEntry, 2)}}, plan: plan, state: newState(2)}
+			prepared := &prepared{job: job, roster: &roster{all: make([]rosterEntry, 2)}}
+			l := newLaunch(&layout{attempt: &attempt{prepared: prepared}, plan: plan})
 			for node := range 2 {
 				ours, theirs := net.Pipe()
 				go io.Copy(io.Discard, theirs)

@@ -57,26 +57,10 @@ func (s *Streams) hidden(size int) map[int]bool {
 	return hidden
 }
 
-// readers lists the ranks that read standard input. What an earlier attempt has
-// taken of it cannot be had again, so later ones get nothing.
-func (l *launch) readers() (ranks []int) {
-	s := &l.job.Streams
-	switch {
-	case s.Stdin == nil || l.attempt > 0:
-	case s.StdinTo == AllRanks:
-		for r := range l.plan.Size {
-			ranks = append(ranks, r)
-		}
-	default:
-		ranks = []int{s.StdinTo}
-	}
-	return ranks
-}
-
 // screenRank is the rank that has the user's terminal, -1 if none has.
 func (l *launch) screenRank() int {
 	s := &l.job.Streams
-	if l.screen == nil || l.attempt > 0 || !slices.Contains(s.PTY, s.StdinTo) {
+	if l.screen == nil || l.number > 0 || !slices.Contains(s.PTY, s.StdinTo) {
 		return -1
 	}
 	return s.StdinTo
@@ -131,16 +115,6 @@ func sameFile(a, b io.Writer) bool {
 	return err == nil && err2 == nil && os.SameFile(fi, gi)
 }
 
-// on returns those of some ranks that run on a host.
-func (l *launch) on(h *host, ranks []int) (there []int) {
-	for _, r := range ranks {
-		if l.plan.Seat(r).Node == h.node {
-			there = append(there, r)
-		}
-	}
-	return there
-}
-
 // connectInput starts the forwarding of standard input, and hands the user's
 // terminal to the rank that is to have it.
 func (l *launch) connectInput() (err error) {
@@ -160,22 +134,6 @@ func (l *launch) connectInput() (err error) {
 	}
 	l.input, err = startInput(l.job.Streams.Stdin, to, l.printer.inputEnded)
 	return err
-}
-
-// abandonOutput gives up what nobody takes.
-func (l *launch) abandonOutput() {
-	l.printer.abandon()
-	for _, h := range l.hosts {
-		h.pipes.cut()
-	}
-}
-
-// outputEnded gives the terminal back when all that its rank wrote is there. It
-// is called by the printer's goroutine.
-func (l *launch) outputEnded(rank int) {
-	if rank == l.screenRank() {
-		l.screen.release()
-	}
 }
 
 // resize tells the ranks' terminals that the user's has another size.

@@ -23,11 +23,11 @@ import (
 
 // warn passes on what is odd about the job, not anew in every attempt. Its
 // error refuses the job.
-func (l *launch) warn(notes []string) error {
-	if l.attempt > 0 || len(notes) == 0 {
+func (a *attempt) warn(notes []string) error {
+	if a.number > 0 || len(notes) == 0 {
 		return nil
 	}
-	if l.job.Strict {
+	if a.job.Strict {
 		problems := make([]error, len(notes))
 		for i, text := range notes {
 			problems[i] = errors.New(text)
@@ -35,7 +35,7 @@ func (l *launch) warn(notes []string) error {
 		return &PlanError{problems}
 	}
 	for _, text := range notes {
-		l.event(Event{Kind: Warning, Rank: -1, Message: text})
+		a.event(Event{Kind: Warning, Rank: -1, Message: text})
 	}
 	return nil
 }

@@ -6,14 +6,20 @@ import (
 	"fmt"
 )
 
-// reachHosts reaches the hosts of the line-up, and examines them if the user
+// lineup is the hosts of an attempt while they are being reached.
+type lineup struct {
+	*attempt
+	hosts []*host
+}
+
+// reach reaches the hosts of the line-up, and examines them if the user
 // wants that. Spares take the places of those that fail. On error none is kept.
-func (l *launch) reachHosts(ctx context.Context) (err error) {
+func (l *lineup) reach(ctx context.Context) (err error) {
 	defer func() {
 		if err == nil {
 			return
 		}
-		l.closeHosts()
+		closeAll(l.hosts)
 		for _, h := range l.hosts {
 			if h.unfit != nil {
 				l.replace(h)
@@ -37,17 +43,9 @@ func (l *launch) reachHosts(ctx context.Context) (err error) {
 	return nil
 }
 
-// replace takes a host out of the roster. A spare has its place in the next
-// attempt, if one is left.
-func (l *launch) replace(h *host) {
-	if spare := l.roster.drop(h.index); spare >= 0 {
-		h.heir = l.roster.all[spare].name
-	}
-}
-
 // substitute puts spares in the place of unfit hosts and returns them, not
 // reached yet. Its error is that of the hosts for which there is none.
-func (l *launch) substitute() (spares []*host, err error) {
+func (l *lineup) substitute() (spares []*host, err error) {
 	for i, h := range l.hosts {
 		if h.unfit == nil {
 			continue

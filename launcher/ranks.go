@@ -1,0 +1,105 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/gorun/gorun/launcher/verdict"
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// ranks is how the ranks of an attempt have ended.
+type ranks struct {
+	exits []*RankExit    // by rank; nil: it runs
+	alive int            // that run
+	ooms  map[int]string // what the kernel tells of lack of memory at a rank's end
+}
+
+func newRanks(size int) ranks {
+	return ranks{exits: make([]*RankExit, size), alive: size, ooms: map[int]string{}}
+}
+
+// notStarted ends a job one of whose programs did not start: because of the
+// program, or because its host had nothing left to start it with.
+func (l *launch) notStarted(h *host, m *wire.NotStarted) {
+	var err error = &StartError{
+		Host: h.name, Rank: m.Rank, Program: m.Path, Missing: m.Missing, Err: errors.New(m.Error), Hint: m.Hint,
+	}
+	if m.Exhausted {
+		l.replace(h)
+		err = &HostError{Host: h.name, Step: "start", Err: fmt.Errorf("rank %d: %s", m.Rank, m.Error), Hint: m.Hint}
+	}
+	l.exited(h, RankExit{Rank: m.Rank, Host: h.name, Code: ExitStatus(err), Cause: m.Error, At: l.time()})
+	l.end(err, syscall.SIGTERM)
+}
+
+// rankExited records how a rank ended. The first failure ends the job, unless
+// it is to continue.
+func (l *launch) rankExited(h *host, m *wire.Exited) {
+	h.mu.Lock()
+	at, unsure := l.began.Add(time.Duration(h.clock.ours(m.Clock))), h.clock.unsure
+	h.mu.Unlock()
+	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at, Stopped: m.Told}
+	if m.Signal != 0 {
+		e.Signal = signalName(m.Signal)
+	}
+	l.ranks.ooms[e.Rank] = oomCause(e.Signal, m.OOM, m.HostOOM)
+	e.Cause = likelyCause(e, l.ranks.ooms[e.Rank])
+	if !l.exited(h, e) {
+		return
+	}
+	fact := verdict.Exit{Rank: e.Rank, Node: h.node, Code: e.Code, Stopped: e.Stopped, At: at, Unsure: unsure}
+	stop := l.verdict.Take(fact)
+	if fact.Failed() {
+		l.report(h.name, e.String(), e.Rank)
+	}
+	switch {
+	case stop:
+		l.stop(syscall.SIGTERM, l.job.Limits.grace())
+	case l.ranks.alive == 0:
+		l.allExited()
+	case !fact.Failed() && !l.joining.joined[e.Rank] && l.phase < stopping:
+		l.rankStrayed(e.Rank)
+	}
+}
+
+// allExited ends what ranks have left behind.
+func (l *launch) allExited() {
+	l.verdict.Take(verdict.AllEnded{})
+	l.stop(syscall.SIGTERM, 0)
+}
+
+// exited notes a rank's end; false if that is no news.
+func (l *launch) exited(h *host, e RankExit) bool {
+	if l.ranks.exits[e.Rank] != nil {
+		return false
+	}
+	l.ranks.exits[e.Rank] = &e
+	l.ranks.alive--
+	if e.Rank == l.screenRank() {
+		time.AfterFunc(screenPatience, func() { l.screen.release() })
+	}
+	l.event(Event{Kind: RankExited, Host: h.name, Rank: e.Rank, Message: e.String(), Exit: &e})
+	return true
+}
+
+// explain adds to the ranks' ends what all their output tells of them.
+func (l *launch) explain() {
+	for rank, e := range l.ranks.exits {
+		if e == nil || e.Code < 0 && e.Signal == "" {
+			continue // lost with its host, which is the cause
+		}
+		e.Tail = l.printer.tail(rank)
+		if cause := likelyCause(*e, l.ranks.ooms[rank]); cause != "" {
+			e.Cause = cause
+		}
+		if e.Signal == "" {
+			continue
+		}
+		if cause := stepCause(l.hosts[l.plan.Seat(rank).Node].stderr.String()); cause != "" {
+			e.Cause = cause
+		}
+	}
+}
