@@ -33,18 +33,28 @@ const knockByte = 'k'
 // door is the agent's end.
 type door struct{ *net.UnixConn }
 
-// NewDoor returns the two ends of a door for one rank: l, on which [Serve]
-// answers the Jobs that come through it, and the rank's end, to be handed down
-// to its process, with its number there in GORUN_SOCKET_FD, and then closed.
-// l.Accept returns [net.ErrClosed] once the rank's end is closed everywhere.
-// Both ends are the caller's to close. A door costs two descriptors, one of them
-// until the rank's end is handed over, and no goroutine.
-func NewDoor() (l net.Listener, rankEnd *os.File, err error) {
-	conn, rankEnd, err := socketpair.New(syscall.SOCK_SEQPACKET)
+// NewDoor returns the two ends of a door for one rank, as descriptors: the
+// agent's, for [ListenAtDoor], and the rank's, to be handed down to its process,
+// with its number there in GORUN_SOCKET_FD, and then closed. Both are the
+// caller's to close. The agent's end becomes readable when somebody knocks, and
+// hangs up once the rank's end is closed everywhere.
+func NewDoor() (agentEnd, rankEnd int, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("rendezvous: door: %w", err)
+		return -1, -1, fmt.Errorf("rendezvous: door: %w", os.NewSyscallError("socketpair", err))
 	}
-	return door{conn}, rankEnd, nil
+	return fds[0], fds[1], nil
+}
+
+// ListenAtDoor returns the listener on which [Serve] answers the Jobs that come
+// through a door. It takes over the agent's end. Accept returns [net.ErrClosed]
+// once the rank's end is closed everywhere.
+func ListenAtDoor(agentEnd int) (net.Listener, error) {
+	conn, err := socketpair.Conn(os.NewFile(uintptr(agentEnd), "door"))
+	if err != nil {
+		return nil, fmt.Errorf("rendezvous: door: %w", err)
+	}
+	return door{conn}, nil
 }
 
 // Accept waits for a knock and returns the agent's end of a new connection.

@@ -16,11 +16,19 @@ import (
 	"github.com/gorun/gorun/rendezvous"
 )
 
+// door returns the two ends of a door.
+func door(t testing.TB) (l net.Listener, rankEnd *os.File) {
+	ours, theirs, err := rendezvous.NewDoor()
+	require.NoError(t, err)
+	l, err = rendezvous.ListenAtDoor(ours)
+	require.NoError(t, err)
+	return l, os.NewFile(uintptr(theirs), "door")
+}
+
 // newDoor returns the rank's end of a door at which m answers, as a descriptor
 // without close-on-exec, as a rank inherits it.
 func newDoor(t *testing.T, m rendezvous.Backend) *os.File {
-	l, rankEnd, err := rendezvous.NewDoor()
-	require.NoError(t, err)
+	l, rankEnd := door(t)
 	t.Cleanup(func() { rankEnd.Close() })
 	serveOn(t, l, m)
 	return rankEnd
@@ -53,8 +61,7 @@ func TestDoor(t *testing.T) {
 func TestDoorEndsWithItsRank(t *testing.T) {
 	m, err := rendezvous.NewMemory(plan)
 	require.NoError(t, err)
-	l, rankEnd, err := rendezvous.NewDoor()
-	require.NoError(t, err)
+	l, rankEnd := door(t)
 	served := make(chan error)
 	go func() { served <- rendezvous.Serve(context.Background(), l, m) }()
 	require.NoError(t, rankEnd.Close())
@@ -62,8 +69,7 @@ func TestDoorEndsWithItsRank(t *testing.T) {
 }
 
 func TestDoorCloseEndsAccept(t *testing.T) {
-	l, rankEnd, err := rendezvous.NewDoor()
-	require.NoError(t, err)
+	l, rankEnd := door(t)
 	defer rankEnd.Close()
 	accepted := make(chan error)
 	go func() { _, err := l.Accept(); accepted <- err }()
@@ -136,8 +142,7 @@ func TestDoorIsInheritedUntilOpen(t *testing.T) {
 
 func BenchmarkNewDoor(b *testing.B) {
 	for b.Loop() {
-		l, end, err := rendezvous.NewDoor()
-		require.NoError(b, err)
+		l, end := door(b)
 		l.Close()
 		end.Close()
 	}

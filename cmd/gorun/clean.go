@@ -279,7 +279,7 @@ func (c *cleaning) helpText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gorun clean finds and ends what lost jobs have left on hosts\n\nusage: gorun clean [flags] [job…]\n\n%s\n\n", cleanDescription)
 	for _, f := range c.flags() {
-		fmt.Fprintln(&b, f)
+		fmt.Fprintln(&b, f.(flag).Entry())
 	}
 	fmt.Fprintf(&b, "\n%s\n", cleanStatus)
 	return b.String()

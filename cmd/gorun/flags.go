@@ -16,13 +16,16 @@ const maxRanks = 1 << 20
 
 // flag is a flag of the library's that knows its names. The library's own
 // Names makes them anew by a regular expression, and App.Run asks every flag
-// about every other: half a millisecond.
+// about every other; its own String writes a help of which App.Run keeps nothing.
+// Each is half a millisecond.
 type flag struct {
 	*cli.GenericFlag
 	names []string
 }
 
 func (f flag) Names() []string { return f.names }
+
+func (f flag) String() string { return f.Name }
 
 // flags returns the table of flags, each of which applies to c. The library
 // parses by it, the help is made from it, and the pre-pass takes arities from

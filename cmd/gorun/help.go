@@ -51,7 +51,7 @@ usage: gorun [flags] program [args…] [: [flags] program [args…]] …   (also
 {{description}}
 {{$group := ""}}{{range .VisibleFlags}}{{if ne .Category $group}}{{$group = .Category}}
 {{$group}}:
-{{end}}{{.}}
+{{end}}{{.Entry}}
 {{end}}
 {{.Description}}
 `
@@ -113,8 +113,8 @@ func (f flag) usage() string {
 	return strings.TrimRight(strings.Join(words, " ")+" "+f.Value.(*value).args, " ")
 }
 
-// String returns what the help says of the flag.
-func (f flag) String() string { return explained(f.usage(), f.Usage) }
+// Entry returns what the help says of the flag.
+func (f flag) Entry() string { return explained(f.usage(), f.Usage) }
 
 // explained puts an explanation beside what is typed, or below it.
 func explained(typed, text string) string {
@@ -157,7 +157,7 @@ func helpOn(word string) (string, error) {
 	if found == nil {
 		for _, f := range newCleaning(nil).ownFlags() {
 			if f := f.(flag); slices.Contains(f.names, name) {
-				return "  of gorun clean:\n" + f.String() + "\n", nil
+				return "  of gorun clean:\n" + f.Entry() + "\n", nil
 			}
 		}
 		hint := "gorun help lists the flags"
@@ -168,7 +168,7 @@ func helpOn(word string) (string, error) {
 	}
 	for _, f := range flags {
 		if f := f.(flag); f.Name == found.names[0] && !f.Hidden {
-			text := f.String() + "\n"
+			text := f.Entry() + "\n"
 			if others := synonyms[f.Name]; len(others) > 0 {
 				var also []string
 				for _, name := range others {

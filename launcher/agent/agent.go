@@ -29,9 +29,10 @@ const orphanGrace = 2 * time.Second
 // agent is one host's part of one job.
 //
 // The receiving goroutine is run's own: it acts on the launcher's messages in
-// order. Beside it there are one for each stream of a rank, the keeper, which
-// ends the job, and those of wg, which do what would block the first. run waits
-// for all of them.
+// order. Beside it there are the lookout, one for each stream of a rank that has
+// printed and that the launcher does not read itself, the keeper, which ends the
+// job, and those of wg, which do what would block the first. run waits for all of
+// them.
 type agent struct {
 	conn    *wire.Conn
 	folders folders
@@ -39,6 +40,7 @@ type agent struct {
 	files   store
 
 	processes Processes
+	lookout   *lookout       // for what most ranks leave alone; nil before Begin
 	pumps     sync.WaitGroup // one for each stream of a rank
 	wg        sync.WaitGroup // the lease, the signals, a probe, a pause, stack traces
 	began     time.Time
@@ -266,6 +268,9 @@ func (a *agent) begin(own *wire.Begin) error {
 		a.wg.Go(a.keepLease)
 	}
 	var err error
+	if a.lookout, err = newLookout(); err != nil {
+		return err
+	}
 	if a.services, err = startServices(a.ctx, a, m); err != nil {
 		return err
 	}
@@ -292,6 +297,7 @@ func (a *agent) finish(err error) {
 	a.stop(syscall.SIGTERM, grace)
 	<-a.keeper
 	a.stdin.close()
+	a.lookout.close()
 	if a.services != nil {
 		a.services.close()
 	}

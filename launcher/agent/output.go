@@ -11,14 +11,48 @@ import (
 	"github.com/gorun/gorun/launcher/wire"
 )
 
-// forwardOutput sees to it that the launcher gets what a rank writes: by
-// reading the pipe, if it is not to read that itself.
-func (a *agent) forwardOutput(rank int, stream wire.Stream, pipe *os.File) {
-	if a.takesPipes() && wire.SendPipe(a.socket, rank, stream, pipe) == nil {
-		pipe.Close()
+// Larger pipes spare two thirds of the switches between a rank that prints a
+// lot and who reads. The kernel gives a user 64 MiB of them and then only
+// crumbs (fs.pipe-user-pages-soft), so hosts with many ranks go without.
+const (
+	roomyPipe  = 256 << 10
+	roomyRanks = 32
+)
+
+// forwardOutput sees to it that the launcher gets what a rank writes to a pipe,
+// which it takes over; -1 is none. Most streams end without a byte, so nothing
+// reads one before there is something to read.
+func (a *agent) forwardOutput(rank int, stream wire.Stream, pipe int) {
+	if pipe < 0 {
 		return
 	}
-	a.startPump(rank, stream, pipe, nil)
+	a.pumps.Add(1)
+	begin := func(fd int, readable, _ bool) {
+		defer a.pumps.Done()
+		if readable {
+			a.beginOutput(rank, stream, fd)
+			return
+		}
+		unix.Close(fd)
+		a.conn.Send(&wire.OutputEnd{Rank: rank, Stream: stream})
+	}
+	if a.lookout.add(pipe, begin) != nil { // the kernel has no room for a watch more
+		begin(pipe, true, false)
+	}
+}
+
+// beginOutput begins to read a pipe, or hands it to the launcher if that is to
+// read it itself.
+func (a *agent) beginOutput(rank int, stream wire.Stream, fd int) {
+	if len(a.host().Ranks) <= roomyRanks {
+		unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, roomyPipe) // refused: it works as it is
+	}
+	unix.SetNonblock(fd, true) // no thread shall wait for a rank; its own end blocks, as programs expect
+	if a.takesPipes() && wire.SendPipe(a.socket, rank, stream, fd) == nil {
+		unix.Close(fd)
+		return
+	}
+	a.startPump(rank, stream, os.NewFile(uintptr(fd), "pipe"), nil)
 }
 
 // takesPipes reports whether the launcher reads pipes itself.
@@ -26,7 +60,7 @@ func (a *agent) takesPipes() bool { return a.start.Pipes && a.socket != nil }
 
 // endPipes tells the launcher that it has got all the pipes it will get.
 func (a *agent) endPipes() {
-	if a.takesPipes() {
+	if a.start != nil && a.takesPipes() {
 		a.socket.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) })
 	}
 }
@@ -46,8 +80,11 @@ func (a *agent) startPump(rank int, stream wire.Stream, pipe *os.File, said func
 	})
 }
 
-// cutPipes ends all pumps.
+// cutPipes ends all pumps, and the waiting for output.
 func (a *agent) cutPipes() {
+	if a.lookout != nil {
+		a.lookout.cut()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.pipes {

@@ -5,38 +5,33 @@ package agent
 import (
 	"os"
 	"slices"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/wire"
 )
 
-// pipes are the standard streams of a rank: descriptors for the rank, files
-// for the agent.
+// pipes are the standard streams of a rank: descriptors for the rank, and the
+// other ends.
 type pipes struct {
 	stdin, stdout, stderr  int      // the rank's side; -1: closed
 	toStdin                sink     // nil: the rank sees end of file
-	fromStdout, fromStderr *os.File // the latter is nil where both are one stream
-	terminal               bool     // the rank's side is a terminal
+	fromStdout, fromStderr int      // -1: none, or the caller's; the latter is none where both are one stream
+	terminal               *os.File // in place of both; nil: the rank's side is no terminal
 	said                   func()   // to be called after output of that; else nil
 	held                   *os.File // keeps that from hanging up until it is closed; else nil
 }
 
-// Larger pipes spare two thirds of the switches between a rank that prints a
-// lot and the agent. The kernel gives a user 64 MiB of them and then only
-// crumbs (fs.pipe-user-pages-soft), so hosts with many ranks go without.
-const (
-	roomyPipe  = 256 << 10
-	roomyRanks = 32
-)
+// noPipes is nothing yet.
+func noPipes() *pipes {
+	return &pipes{stdin: -1, stdout: -1, stderr: -1, fromStdout: -1, fromStderr: -1}
+}
 
-// newPipes makes the streams of one of so many ranks on this host, with a
-// standard input that we write or the null device's, and with one pipe for
-// both outputs if they are to be merged: only the rank itself knows the order
-// in which it writes.
-func newPipes(stdin, merge bool, ranks int) (p *pipes, err error) {
-	p = &pipes{stdin: -1, stdout: -1, stderr: -1}
+// newPipes makes the streams of a rank, with a standard input that we write or
+// the null device's, and with one pipe for both outputs if they are to be merged:
+// only the rank itself knows the order in which it writes.
+func newPipes(stdin, merge bool) (p *pipes, err error) {
+	p = noPipes()
 	defer func() {
 		if err != nil {
 			p.close()
@@ -44,27 +39,24 @@ func newPipes(stdin, merge bool, ranks int) (p *pipes, err error) {
 		}
 	}()
 	if stdin {
-		var w *os.File
-		if p.stdin, w, err = newPipe(1); err == nil {
-			p.toStdin = pipeSink{w}
+		var w int
+		if p.stdin, w, err = newPipe(); err == nil {
+			// Ours does not block threads; the rank's end blocks, as programs expect.
+			err = unix.SetNonblock(w, true)
+			p.toStdin = pipeSink{os.NewFile(uintptr(w), "pipe")}
 		}
 	} else {
 		p.stdin, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	if err == nil {
-		p.stdout, p.fromStdout, err = newPipe(0)
+		p.fromStdout, p.stdout, err = newPipe()
 	}
 	switch {
 	case err != nil:
 	case merge:
 		p.stderr, err = unix.FcntlInt(uintptr(p.stdout), unix.F_DUPFD_CLOEXEC, 0)
 	default:
-		p.stderr, p.fromStderr, err = newPipe(0)
-	}
-	if err == nil && ranks <= roomyRanks {
-		for _, fd := range []int{p.stdout, p.stderr} {
-			unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, roomyPipe) // refused: it works as it is
-		}
+		p.fromStderr, p.stderr, err = newPipe()
 	}
 	return p, err
 }
@@ -74,19 +66,19 @@ func (a *agent) newStreams(rank int) (*pipes, error) {
 	if slices.Contains(a.start.PTY, rank) {
 		return newTerminal(a.start.Screen)
 	}
-	return newPipes(slices.Contains(a.start.Stdin, rank), a.start.Merge, len(a.host().Ranks))
+	return newPipes(slices.Contains(a.start.Stdin, rank), a.start.Merge)
 }
 
 // connect forwards the streams of a rank that was started.
 func (a *agent) connect(rank int, p *pipes) {
-	if p.terminal { // which stays the agent's to resize
-		a.startPump(rank, wire.Stdout, p.fromStdout, p.said)
-	} else {
-		a.forwardOutput(rank, wire.Stdout, p.fromStdout)
+	if p.terminal != nil { // which stays the agent's to resize
+		a.startPump(rank, wire.Stdout, p.terminal, p.said)
+		a.mu.Lock()
+		a.terminals = append(a.terminals, p.terminal)
+		a.mu.Unlock()
 	}
-	if p.fromStderr != nil {
-		a.forwardOutput(rank, wire.Stderr, p.fromStderr)
-	}
+	a.forwardOutput(rank, wire.Stdout, p.fromStdout)
+	a.forwardOutput(rank, wire.Stderr, p.fromStderr)
 	switch {
 	case slices.Contains(a.start.Stdin, rank):
 		a.stdin.add(p.toStdin)
@@ -94,31 +86,22 @@ func (a *agent) connect(rank int, p *pipes) {
 		p.toStdin.end() // into an empty buffer, so it does not block
 		p.toStdin.Close()
 	}
-	if p.terminal {
-		a.mu.Lock()
-		a.terminals = append(a.terminals, p.fromStdout)
-		a.mu.Unlock()
-	}
 }
 
-// newPipe makes a pipe and keeps the given end for the agent, where it does
-// not block threads; the rank's end blocks, as programs expect.
-func newPipe(ours int) (theirs int, file *os.File, err error) {
+// newPipe makes a pipe.
+func newPipe() (r, w int, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return -1, nil, os.NewSyscallError("pipe2", err)
+		return -1, -1, os.NewSyscallError("pipe2", err)
 	}
-	if err := syscall.SetNonblock(fds[ours], true); err != nil {
-		unix.Close(fds[0])
-		unix.Close(fds[1])
-		return -1, nil, os.NewSyscallError("fcntl", err)
-	}
-	return fds[1-ours], os.NewFile(uintptr(fds[ours]), "pipe"), nil
+	return fds[0], fds[1], nil
 }
 
 // closeChildSide closes what the rank has inherited.
-func (p *pipes) closeChildSide() {
-	for _, fd := range []*int{&p.stdin, &p.stdout, &p.stderr} {
+func (p *pipes) closeChildSide() { closeFDs(&p.stdin, &p.stdout, &p.stderr) }
+
+func closeFDs(fds ...*int) {
+	for _, fd := range fds {
 		if *fd >= 0 {
 			unix.Close(*fd)
 			*fd = -1
@@ -131,7 +114,7 @@ func (p *pipes) close() {
 	if p.toStdin != nil {
 		p.toStdin.Close()
 	}
-	p.fromStdout.Close() // of nil it only says so
-	p.fromStderr.Close()
+	closeFDs(&p.fromStdout, &p.fromStderr)
+	p.terminal.Close() // of nil it only says so
 	p.held.Close()
 }

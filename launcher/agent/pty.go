@@ -17,7 +17,7 @@ import (
 // all three of them its slave side. Like every terminal it echoes, edits lines
 // and ends them with CR LF until the rank asks for something else.
 func newTerminal(size wire.Resize) (p *pipes, err error) {
-	p = &pipes{stdin: -1, stdout: -1, stderr: -1, terminal: true}
+	p = noPipes()
 	defer func() {
 		if err != nil {
 			p.close()
@@ -28,7 +28,7 @@ func newTerminal(size wire.Resize) (p *pipes, err error) {
 	if err != nil {
 		return p, fmt.Errorf("open a pseudo-terminal: %w", err)
 	}
-	p.fromStdout = os.NewFile(uintptr(master), "/dev/ptmx")
+	p.terminal = os.NewFile(uintptr(master), "/dev/ptmx")
 	if err := unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err != nil {
 		return p, fmt.Errorf("unlock a pseudo-terminal: %w", err)
 	}
@@ -62,7 +62,7 @@ func newTerminal(size wire.Resize) (p *pipes, err error) {
 	}
 	p.held = os.NewFile(uintptr(held), "/dev/ptmx")
 	sink := &terminalSink{File: os.NewFile(uintptr(input), "/dev/ptmx")}
-	p.toStdin, p.said = sink, func() { sink.remind(p.fromStdout) }
+	p.toStdin, p.said = sink, func() { sink.remind(p.terminal) }
 	return p, nil
 }
 

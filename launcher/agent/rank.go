@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -29,7 +31,6 @@ type rank struct {
 // startRanks starts this host's ranks. What cannot work for one of them is
 // found before the first is started.
 func (a *agent) startRanks() error {
-	defer a.endPipes()
 	programs, problem := a.preparePrograms()
 	if problem != nil {
 		return a.conn.Send(problem)
@@ -71,7 +72,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	}
 	// KILL reaches a rank even if the agent is killed.
 	sys := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if sys.Setpgid = !out.terminal; out.terminal {
+	if sys.Setpgid = out.terminal == nil; !sys.Setpgid {
 		sys.Setsid, sys.Setctty = true, true // descriptor 0; a session's leader leads a group too
 	}
 	attr := &syscall.ProcAttr{
@@ -79,7 +80,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 		Env: append(p.env[:len(p.env):len(p.env)], env...),
 		Files: []uintptr{
 			uintptr(out.stdin), uintptr(out.stdout), uintptr(out.stderr),
-			doorFD: door.Fd(),
+			doorFD: uintptr(door),
 		},
 		Sys: sys,
 	}
@@ -91,7 +92,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	a.mu.Unlock()
 	pid, err := a.processes.Start(p.exec, p.argv, attr, cpus, func(status syscall.WaitStatus) { a.ended(r, status) })
 	out.closeChildSide()
-	door.Close()
+	unix.Close(door)
 	if err != nil {
 		out.close()
 		a.forget(r)

@@ -10,11 +10,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/wire"
 	"github.com/gorun/gorun/rankenv"
@@ -138,15 +139,30 @@ func (s *services) Open(ctx context.Context, epoch, rank int) (ring []int, err e
 	return ring, err
 }
 
-// door returns a rank's own way to the job, which the caller closes after the
-// fork.
-func (s *services) door() (*os.File, error) {
-	l, rankEnd, err := rendezvous.NewDoor()
+// door returns a rank's own way to the job, a descriptor, which the caller closes
+// after the fork. Nothing stands behind it until the rank knocks.
+func (s *services) door() (rankEnd int, err error) {
+	agentEnd, rankEnd, err := rendezvous.NewDoor()
 	if err != nil {
-		return nil, err
+		return -1, err
 	}
-	s.serve(l)
+	if err := s.agent.lookout.add(agentEnd, s.answer); err != nil {
+		unix.Close(agentEnd)
+		unix.Close(rankEnd)
+		return -1, err
+	}
 	return rankEnd, nil
+}
+
+// answer is called when somebody knocks at a door, or nobody can any more.
+func (s *services) answer(agentEnd int, _, hungUp bool) {
+	if hungUp {
+		unix.Close(agentEnd)
+		return
+	}
+	if l, err := rendezvous.ListenAtDoor(agentEnd); err == nil { // else the rank sees it closed, and tries the path
+		s.serve(l)
+	}
 }
 
 // path is the path of the job socket.

@@ -11,8 +11,8 @@ import (
 
 // Where launcher and agent are on one host, the launcher reads the ranks' output
 // itself: the agent sends it the pipes (unix(7), SCM_RIGHTS) over the socket
-// that is its standard input, whose other direction nothing else uses. Each of
-// the pipes comes with a message of its own:
+// that is its standard input, whose other direction nothing else uses, when there
+// is something in them. Each of the pipes comes with a message of its own:
 //
 //	offset  size  field
 //	0       4     rank, big endian
@@ -21,24 +21,16 @@ import (
 // The socket's end says that no more will come.
 const pipeMessage = 5
 
-// SendPipe hands the reading end of a rank's stream over. It does not block:
-// with an error, the pipe is still the caller's to read. The caller closes its
-// own descriptor in any case.
-func SendPipe(socket syscall.RawConn, rank int, stream Stream, pipe *os.File) error {
+// SendPipe hands the reading end of a rank's stream over, which must not block.
+// Nor does SendPipe: with an error, the pipe is still the caller's to read. The
+// caller closes its own descriptor in any case.
+func SendPipe(socket syscall.RawConn, rank int, stream Stream, pipe int) error {
 	var m [pipeMessage]byte
 	binary.BigEndian.PutUint32(m[:], uint32(rank))
 	m[4] = byte(stream)
-	raw, err := pipe.SyscallConn()
-	if err != nil {
-		return err
-	}
 	var sent error
-	err = socket.Control(func(to uintptr) {
-		if err := raw.Control(func(fd uintptr) {
-			sent = syscall.Sendmsg(int(to), m[:], syscall.UnixRights(int(fd)), nil, syscall.MSG_DONTWAIT)
-		}); err != nil {
-			sent = err
-		}
+	err := socket.Control(func(to uintptr) {
+		sent = syscall.Sendmsg(int(to), m[:], syscall.UnixRights(pipe), nil, syscall.MSG_DONTWAIT)
 	})
 	return errors.Join(err, sent)
 }

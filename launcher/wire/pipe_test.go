@@ -36,7 +36,9 @@ func TestPipesAreHandedOver(t *testing.T) {
 	for rank := range 3 {
 		r, w, err := os.Pipe()
 		require.NoError(t, err)
-		require.NoError(t, SendPipe(raw, rank, Stderr, r))
+		fd := int(r.Fd())
+		require.NoError(t, syscall.SetNonblock(fd, true))
+		require.NoError(t, SendPipe(raw, rank, Stderr, fd))
 		r.Close()
 		go func() {
 			io.WriteString(w, text)
@@ -80,7 +82,7 @@ func TestAPipeThatCannotBeSentIsStillThere(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	defer w.Close()
-	require.ErrorIs(t, SendPipe(raw, 0, Stdout, r), syscall.EPIPE)
+	require.ErrorIs(t, SendPipe(raw, 0, Stdout, int(r.Fd())), syscall.EPIPE)
 	io.WriteString(w, "x")
 	_, err = r.Read(make([]byte, 1))
 	require.NoError(t, err)
