@@ -70,6 +70,11 @@ var fences = []struct {
 		reason: "nothing that ships may make namespaces or SSH servers",
 		but:    []string{"internal/testhost"}, banned: []string{module + "internal/testhost"},
 	},
+	{
+		name:   "garbage is for tests",
+		reason: "nothing that ships makes any",
+		banned: []string{module + "internal/garbage"},
+	},
 }
 
 func TestFences(t *testing.T) {

@@ -3,14 +3,19 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gorun/gorun/internal/garbage"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -87,6 +92,67 @@ func TestABeaconEndsWithGuestsThatStay(t *testing.T) {
 	b.close()
 	_, err = conn.Read(make([]byte, 1))
 	require.Error(t, err)
+}
+
+// A host that is looked for by what is no host tells it the token, keeps nothing,
+// and is found as before.
+func TestABeaconOutlivesGarbage(t *testing.T) {
+	port := freePorts(t, 1)[0]
+	lightAt(t, port, "token", "127.0.0.2")
+	addr := net.JoinHostPort("127.0.0.2", strconv.Itoa(port))
+	feed := func(n int) {
+		i := 0
+		for input := range garbage.Inputs(n, []byte("token")) {
+			conn, err := net.Dial("tcp", addr)
+			require.NoError(t, err)
+			conn.Write(input)
+			if i++; i%200 == 0 {
+				t.Cleanup(func() { conn.Close() }) // stays as long as it is let
+				continue
+			}
+			conn.(*net.TCPConn).CloseWrite()
+			io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+	}
+	feed(1000)
+	used, taken := garbage.Heap()
+	feed(10_000)
+	later, all := garbage.Heap()
+	require.Less(t, later-used, int64(2<<20), "bytes are kept")
+	require.Less(t, (all-taken)/10_000, int64(64<<10), "bytes are taken for each input")
+	seen := lookFor(t.Context(), wire.Target{Addrs: []string{"127.0.0.2"}, Port: port, Token: []byte("token")})
+	require.Equal(t, []int{0}, seen.Reached)
+}
+
+// What answers with anything else is not the host that is looked for.
+func TestGarbageIsNoHost(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	token := []byte("sixteen bytes...")
+	var answering sync.WaitGroup
+	defer answering.Wait()
+	defer l.Close()
+	const inputs = 1000
+	answering.Go(func() {
+		for input := range garbage.Inputs(inputs, token) {
+			if bytes.HasPrefix(input, token) { // noise can be right
+				input[0]++
+			}
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Write(input)
+			conn.Close()
+		}
+	})
+	used, _ := garbage.Heap()
+	for range inputs {
+		require.Error(t, meets(t.Context(), l.Addr().String(), token))
+	}
+	later, _ := garbage.Heap()
+	require.Less(t, later-used, int64(2<<20), "bytes are kept")
 }
 
 func TestInterfaces(t *testing.T) {

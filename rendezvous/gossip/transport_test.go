@@ -3,7 +3,6 @@ package gossip_test
 import (
 	"bytes"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"runtime"
@@ -12,39 +11,63 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gorun/gorun/internal/garbage"
+	"github.com/gorun/gorun/rendezvous"
 	"github.com/gorun/gorun/rendezvous/gossip"
 )
 
-// Garbage at its port neither crashes a member nor makes it deaf.
+// Ten thousand inputs at its port, most of them nearly what a member says, neither
+// crash a member nor stay in it nor make it deaf.
 func TestGarbage(t *testing.T) {
 	hosts := roster(2, 1)
+	truth := overheard(t, hosts)
 	c := start(t, hosts, func(_ int, conf *gossip.Config) { conf.Relay = nil })
 	c.open(hosts)
 	c.meet(t)
 	c.whole(t)
-	random := rand.New(rand.NewPCG(1, 2))
 	udp, err := net.Dial("udp", c.addrs[0].String())
 	require.NoError(t, err)
 	defer udp.Close()
-	for i := range 1000 {
-		garbage := make([]byte, 1+random.IntN(200))
-		for i := range garbage {
-			garbage[i] = byte(random.Uint32())
+	feed := func(n int) {
+		i := 0
+		for input := range garbage.Inputs(n, truth, gossip.Message(1)) {
+			_, err := udp.Write(input)
+			require.NoError(t, err)
+			if i++; i%2 > 0 {
+				c.nodes[0].Deliver(1, input) // an error, or what an agent may say
+				continue
+			}
+			tcp, err := net.Dial("tcp", c.addrs[0].String())
+			require.NoError(t, err)
+			tcp.Write(input)
+			require.NoError(t, tcp.(*net.TCPConn).CloseWrite())
+			io.Copy(io.Discard, tcp)
+			tcp.Close()
 		}
-		_, err := udp.Write(garbage)
-		require.NoError(t, err)
-		if i%10 > 0 {
-			continue
-		}
-		tcp, err := net.Dial("tcp", c.addrs[0].String())
-		require.NoError(t, err)
-		tcp.Write(garbage)
-		require.NoError(t, tcp.(*net.TCPConn).CloseWrite())
-		io.Copy(io.Discard, tcp)
-		tcp.Close()
-		require.Error(t, c.nodes[0].Deliver(1, garbage))
 	}
+	feed(1000)
+	used, taken := garbage.Heap()
+	feed(10_000)
+	later, all := garbage.Heap()
+	require.Less(t, later-used, int64(2<<20), "bytes are kept")
+	require.Less(t, (all-taken)/10_000, int64(128<<10), "bytes are taken for each input")
 	c.eachRank(t, talk)
+}
+
+// overheard returns what a member says to another that it connects to.
+func overheard(t *testing.T, hosts []rendezvous.Host) []byte {
+	tap, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer tap.Close()
+	c := start(t, hosts, func(_ int, conf *gossip.Config) { conf.Relay = nil })
+	require.NoError(t, c.nodes[0].Meet(c.addrs[0], tap.Addr().(*net.TCPAddr).AddrPort()))
+	conn, err := tap.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	said := make([]byte, 64)
+	_, err = io.ReadFull(conn, said)
+	require.NoError(t, err)
+	return said
 }
 
 func TestOnlyTheRosterIsListenedTo(t *testing.T) {

@@ -2,46 +2,57 @@ package bootstrap
 
 import (
 	"bytes"
-
+	"crypto/sha256"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/internal/garbage"
 )
 
 var testAddr = netip.MustParseAddr("127.0.0.1")
 
-// What does not know the ID gets nothing, and does not keep ranks from coming.
+// What does not know the ID gets nothing and leaves nothing, and does not keep
+// ranks from coming.
 func TestListenersOutliveGarbage(t *testing.T) {
 	root, id, err := Listen(testAddr)
 	require.NoError(t, err)
 	defer root.Close()
 	at, err := id.Root()
 	require.NoError(t, err)
-	r := rand.New(rand.NewPCG(1, 2))
 	k := id.keys()
-	for i := range 300 {
-		conn, err := net.Dial("tcp", at.String())
-		require.NoError(t, err)
-		b := make([]byte, r.IntN(300))
-		for j := range b {
-			b[j] = byte(r.Uint32())
+	// Who overhears a rank knows all of this but the last proof.
+	truth := slices.Concat(k.magic[:], []byte{0, 0, 0, byte(checkIn), 0, 0, 0, 1, 255, 255, 255, 255, 0, 0, 0, 2}, nonce(), make([]byte, sha256.Size))
+	feed := func(n int) {
+		i := 0
+		for input := range garbage.Inputs(n, truth) {
+			conn, err := net.Dial("tcp", at.String())
+			require.NoError(t, err)
+			conn.Write(input)
+			if i++; i%100 == 0 {
+				t.Cleanup(func() { conn.Close() }) // stays as long as it is let
+				continue
+			}
+			conn.(*net.TCPConn).CloseWrite()
+			answer, _ := io.ReadAll(conn)
+			if !bytes.HasPrefix(input, k.magic[:]) {
+				require.Empty(t, answer)
+			}
+			conn.Close()
 		}
-		if i%2 == 0 {
-			copy(b, k.magic[:]) // gets further
-		}
-		conn.Write(b)
-		if i%3 == 0 {
-			defer conn.Close() // stays as long as it is let
-			continue
-		}
-		conn.Close()
 	}
+	feed(1000)
+	used, taken := garbage.Heap()
+	feed(10_000)
+	later, all := garbage.Heap()
+	require.Less(t, later-used, int64(2<<20), "bytes are kept")
+	require.Less(t, (all-taken)/10_000, int64(64<<10), "bytes are taken for each input")
 	require.Zero(t, root.Seated())
 	var wg sync.WaitGroup
 	for rank := range 2 {
