@@ -35,7 +35,7 @@ func (l *layout) share(screen wire.Resize) *wire.Start {
 	}
 	for node, a := range l.plan.Hosts {
 		c := l.network.choices[node]
-		h := wire.Host{Name: l.hosts[node].name, Addr: c.addrs[0].String(), Iface: c.iface}
+		h := wire.Host{Name: l.hosts[node].name, Addr: c.Addrs[0].String(), Iface: c.Iface}
 		for _, s := range a.Seats {
 			h.Ranks = append(h.Ranks, s.Rank)
 		}

@@ -7,15 +7,16 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/gorun/gorun/launcher/address"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
 // network is where the hosts of a launch reach each other.
 type network struct {
-	choices []choice // by node, each with one address
-	master  string   // host:port; "": no port is free there
-	commID  string   // NCCL_COMM_ID; "": not wanted
-	hnp     string   // OMPI_MCA_orte_hnp_uri; "": no port is free
+	choices []address.Choice // by node, each with one address
+	master  string           // host:port; "": no port is free there
+	commID  string           // NCCL_COMM_ID; "": not wanted
+	hnp     string           // OMPI_MCA_orte_hnp_uri; "": no port is free
 	ports   wire.PortRange
 }
 
@@ -25,10 +26,10 @@ type network struct {
 func (l *layout) settleNetwork(ctx context.Context) (err error) {
 	n := &l.network
 	n.ports = l.job.ports()
-	if n.choices, err = chooseAddresses(candidates(l.job, l.hosts, outgoing(l.hosts))); err != nil {
+	if n.choices, err = address.Choose(candidates(l.job, l.hosts, outgoing(l.hosts))); err != nil {
 		return &PlanError{unjoin(err)}
 	}
-	if slices.ContainsFunc(n.choices, func(c choice) bool { return len(c.addrs) > 1 }) {
+	if slices.ContainsFunc(n.choices, func(c address.Choice) bool { return len(c.Addrs) > 1 }) {
 		if err := l.probe(ctx); err != nil {
 			return err
 		}
@@ -38,20 +39,20 @@ func (l *layout) settleNetwork(ctx context.Context) (err error) {
 
 // candidates is what is known of the addresses of hosts. Others see this host
 // where its SSH connections come from.
-func candidates(job *Job, hosts []*host, from netip.Addr) (candidates []candidate) {
+func candidates(job *Job, hosts []*host, from netip.Addr) (candidates []address.Host) {
 	for _, h := range hosts {
-		c := candidate{
-			name: h.name, network: job.Network, by: "--iface",
-			reached: h.reached, interfaces: readInterfaces(h.hello.Interfaces),
+		c := address.Host{
+			Name: h.name, Network: job.Network, By: "--iface",
+			Reached: h.reached, Interfaces: address.Read(h.hello.Interfaces),
 		}
 		if h.entry.Iface != "" {
-			c.network, c.by = h.entry.Iface, "iface="
+			c.Network, c.By = h.entry.Iface, "iface="
 		}
 		if declared, err := netip.ParseAddr(h.entry.Addr); err == nil {
-			c.declared = declared.Unmap()
+			c.Declared = declared.Unmap()
 		}
 		if h.local {
-			c.reached = from
+			c.Reached = from
 		}
 		candidates = append(candidates, c)
 	}
@@ -72,7 +73,7 @@ func outgoing(hosts []*host) (source netip.Addr) {
 // unless they must be special.
 func (l *layout) findPorts(ctx context.Context) error {
 	master, n := l.hosts[l.plan.Seat(0).Node], &l.network
-	addr := n.choices[master.node].addrs[0]
+	addr := n.choices[master.node].Addrs[0]
 	n.hnp = hnpURI(addr, master.hello.HighPort)
 	port, commPort := master.hello.FreePort, 0
 	if l.job.Ports != "" || l.job.MasterPort != 0 || l.job.Env.CommID {

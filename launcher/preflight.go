@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorun/gorun/launcher/address"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -143,7 +144,7 @@ func (l *lineup) judgeReach(ctx context.Context, reached []*host) {
 	if len(hosts) < 2 {
 		return
 	}
-	choices, err := chooseAddresses(candidates(l.job, hosts, outgoing(l.hosts)))
+	choices, err := address.Choose(candidates(l.job, hosts, outgoing(l.hosts)))
 	if err != nil {
 		return // which refuses the job as soon as its hosts are settled
 	}
@@ -170,9 +171,9 @@ func (l *lineup) judgeReach(ctx context.Context, reached []*host) {
 		for _, g := range gaps {
 			switch i {
 			case g.to:
-				said = append(said, missing(why[g], "it", choices[g.to].addrs, 0))
+				said = append(said, missing(why[g], "it", choices[g.to].Addrs, 0))
 			case g.from:
-				said = append(said, missing(sighting{"it", why[g].Sighting}, hosts[g.to].name, choices[g.to].addrs, 0))
+				said = append(said, missing(sighting{"it", why[g].Sighting}, hosts[g.to].name, choices[g.to].Addrs, 0))
 			}
 		}
 		if more := len(said) - maxGaps; more > 0 {

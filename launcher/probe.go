@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorun/gorun/launcher/address"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -27,11 +28,11 @@ func (l *layout) probe(ctx context.Context) error {
 	}
 	var notes []string
 	for to, seen := range sightings {
-		best, missed := elect(len(choices[to].addrs), seen)
+		best, missed := elect(len(choices[to].Addrs), seen)
 		for _, s := range missed {
-			notes = append(notes, l.hosts[to].name+": "+missing(s, "it", choices[to].addrs, best))
+			notes = append(notes, l.hosts[to].name+": "+missing(s, "it", choices[to].Addrs, best))
 		}
-		choices[to].addrs = choices[to].addrs[best : best+1]
+		choices[to].Addrs = choices[to].Addrs[best : best+1]
 	}
 	return l.warn(notes)
 }
@@ -39,7 +40,7 @@ func (l *layout) probe(ctx context.Context) error {
 // probe has hosts try at which addresses they reach each other, at ports within
 // those of the job: others may be closed. Each looks for so many others as fan,
 // or all. It returns for each host what others have found.
-func probe(ctx context.Context, hosts []*host, choices []choice, ports wire.PortRange, fan int) ([][]sighting, error) {
+func probe(ctx context.Context, hosts []*host, choices []address.Choice, ports wire.PortRange, fan int) ([][]sighting, error) {
 	count := len(hosts)
 	questions := make([]wire.Probe, count)
 	for i, h := range hosts {
@@ -49,7 +50,7 @@ func probe(ctx context.Context, hosts []*host, choices []choice, ports wire.Port
 			rand.Read(h.token)
 		}
 		q.Port, q.Token = cmp.Or(h.hello.HighPort, h.hello.FreePort), h.token
-		for _, a := range choices[i].addrs {
+		for _, a := range choices[i].Addrs {
 			q.Listen = append(q.Listen, a.String())
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorun/gorun/launcher/cause"
 	"github.com/gorun/gorun/launcher/verdict"
 	"github.com/gorun/gorun/launcher/wire"
 )
@@ -45,8 +46,8 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	if m.Signal != 0 {
 		e.Signal = signalName(m.Signal)
 	}
-	l.ranks.ooms[e.Rank] = oomCause(e.Signal, m.OOM, m.HostOOM)
-	e.Cause = likelyCause(e, l.ranks.ooms[e.Rank])
+	l.ranks.ooms[e.Rank] = cause.OutOfMemory(e.Signal, m.OOM, m.HostOOM)
+	e.Cause = likely(&e, l.ranks.ooms[e.Rank])
 	if !l.exited(h, e) {
 		return
 	}
@@ -92,14 +93,19 @@ func (l *launch) explain() {
 			continue // lost with its host, which is the cause
 		}
 		e.Tail = l.printer.tail(rank)
-		if cause := likelyCause(*e, l.ranks.ooms[rank]); cause != "" {
-			e.Cause = cause
+		if likely := likely(e, l.ranks.ooms[rank]); likely != "" {
+			e.Cause = likely
 		}
 		if e.Signal == "" {
 			continue
 		}
-		if cause := stepCause(l.hosts[l.plan.Seat(rank).Node].stderr.String()); cause != "" {
-			e.Cause = cause
+		if step := cause.OfStep(l.hosts[l.plan.Seat(rank).Node].stderr.String()); step != "" {
+			e.Cause = step
 		}
 	}
+}
+
+// likely is the probable cause of an end, with what the kernel told.
+func likely(e *RankExit, oom string) string {
+	return cause.Likely(cause.End{Code: e.Code, Signal: e.Signal, Stopped: e.Stopped, OOM: oom, Tail: e.Tail})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gorun/gorun/hostfiles"
+	"github.com/gorun/gorun/launcher/address"
 	"github.com/gorun/gorun/launcher/remote"
 	"github.com/gorun/gorun/launcher/wire"
 )
@@ -248,7 +249,7 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 		return err
 	}
 	if !h.local && !h.reached.IsValid() {
-		h.reached = addressByName(ctx, h.entry.Name, ownAddrs(readInterfaces(h.hello.Interfaces), true))
+		h.reached = address.ByName(ctx, h.entry.Name, address.Own(address.Read(h.hello.Interfaces), true))
 	}
 	if len(r.files) > 0 {
 		uploading()

@@ -56,6 +56,11 @@ var fences = []struct {
 		within: "launcher/placement", banned: []string{"os", "net", "time", "context"},
 	},
 	{
+		name:   "the verdict only computes",
+		reason: "who is to blame is a function of facts, whose order tests can change",
+		within: "launcher/verdict", banned: []string{"os", "net", "context", module + "launcher"},
+	},
+	{
 		name:   "stdio neither reads nor writes files",
 		reason: "the merger is a function of values",
 		within: "launcher/stdio", banned: []string{"os", "net", "context"},

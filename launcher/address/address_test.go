@@ -1,4 +1,4 @@
-package launcher
+package address
 
 import (
 	"net/netip"
@@ -7,107 +7,105 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/gorun/gorun/launcher/wire"
 )
 
 // at is a host that SSH reached at an address, with interfaces as ip(8) might
 // list them: "eth0 10.0.0.1/24, docker0 172.17.0.1/16 (down)".
-func at(reached, interfaces string) candidate {
-	c := candidate{name: "h"}
-	c.reached, _ = netip.ParseAddr(reached)
+func at(reached, interfaces string) Host {
+	c := Host{Name: "h"}
+	c.Reached, _ = netip.ParseAddr(reached)
 	for text := range strings.SplitSeq(interfaces, ", ") {
 		words := strings.Fields(text)
 		if len(words) == 0 {
 			continue
 		}
-		i := iface{name: words[0], up: true}
+		i := Interface{Name: words[0], Up: true}
 		for _, word := range words[1:] {
 			if word == "(down)" {
-				i.up = false
+				i.Up = false
 			} else {
-				i.addrs = append(i.addrs, netip.MustParsePrefix(word))
+				i.Addrs = append(i.Addrs, netip.MustParsePrefix(word))
 			}
 		}
-		c.interfaces = append(c.interfaces, i)
+		c.Interfaces = append(c.Interfaces, i)
 	}
 	return c
 }
 
 // on has the host use a network.
-func (h candidate) on(network string) candidate {
-	h.network, h.by = network, "--iface"
+func (h Host) on(network string) Host {
+	h.Network, h.By = network, "--iface"
 	return h
 }
 
-func TestChooseAddresses(t *testing.T) {
+func TestChoose(t *testing.T) {
 	declared := at("10.0.0.1", "eth0 10.0.0.1/24")
-	declared.declared = netip.MustParseAddr("10.9.0.1")
+	declared.Declared = netip.MustParseAddr("10.9.0.1")
 	both := declared
-	both.network, both.by = "eth0", "iface="
+	both.Network, both.By = "eth0", "iface="
 	for name, c := range map[string]struct {
-		hosts []candidate
+		hosts []Host
 		want  []string // addresses that probes decide between, and the interface that the user chose
 	}{
 		"one host talks to itself": {
-			[]candidate{at("", "eth0 10.0.0.1/24")},
+			[]Host{at("", "eth0 10.0.0.1/24")},
 			[]string{"127.0.0.1"}},
 		"where SSH reached them, else where they might be": {
-			[]candidate{at("10.0.0.1", "ib0 192.168.0.1/24, eth0 10.0.0.1/24"), at("10.0.0.2", "lo 127.0.0.1/8, eth0 10.0.0.2/24")},
+			[]Host{at("10.0.0.1", "ib0 192.168.0.1/24, eth0 10.0.0.1/24"), at("10.0.0.2", "lo 127.0.0.1/8, eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1 192.168.0.1", "10.0.0.2"}},
 		"what the hostfile says comes first": {
-			[]candidate{declared, at("10.0.0.2", "eth0 10.0.0.2/24")},
+			[]Host{declared, at("10.0.0.2", "eth0 10.0.0.2/24")},
 			[]string{"10.9.0.1", "10.0.0.2"}},
 		"a container bridge that every host has is nobody's": {
-			[]candidate{
+			[]Host{
 				at("127.0.0.1", "docker0 172.17.0.1/16, eth0 10.0.0.1/24"),
 				at("10.0.0.2", "docker0 172.17.0.1/16, eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"one that leads nowhere is no candidate": {
-			[]candidate{at("10.0.0.1", "virbr0 192.168.122.1/24 (down), eth0 10.0.0.1/24"), at("10.0.0.2", "eth0 10.0.0.2/24")},
+			[]Host{at("10.0.0.1", "virbr0 192.168.122.1/24 (down), eth0 10.0.0.1/24"), at("10.0.0.2", "eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"loopback, where all hosts are on one machine": {
-			[]candidate{at("127.0.0.2", "lo 127.0.0.1/8, eth0 10.0.0.1/24"), at("127.0.0.3", "lo 127.0.0.1/8, eth0 10.0.0.1/24")},
+			[]Host{at("127.0.0.2", "lo 127.0.0.1/8, eth0 10.0.0.1/24"), at("127.0.0.3", "lo 127.0.0.1/8, eth0 10.0.0.1/24")},
 			[]string{"127.0.0.2", "127.0.0.3"}},
 		"a forwarded port is not an address for others": {
-			[]candidate{at("127.0.0.1", "eth0 10.0.0.1/24"), at("127.0.0.1", "eth0 10.0.0.2/24")},
+			[]Host{at("127.0.0.1", "eth0 10.0.0.1/24"), at("127.0.0.1", "eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"nor is one that is translated on the way": {
-			[]candidate{at("203.0.113.1", "eth0 10.0.0.1/24"), at("203.0.113.2", "eth0 10.0.0.2/24")},
+			[]Host{at("203.0.113.1", "eth0 10.0.0.1/24"), at("203.0.113.2", "eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"an IPv4 address in IPv6 clothes is the same address": {
-			[]candidate{at("::ffff:10.0.0.1", ""), at("10.0.0.2", "")},
+			[]Host{at("::ffff:10.0.0.1", ""), at("10.0.0.2", "")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"one family for all": {
-			[]candidate{at("fd00::1", "eth0 10.0.0.1/24 fd00::1/64"), at("10.0.0.2", "eth0 10.0.0.2/24 fe80::2/64")},
+			[]Host{at("fd00::1", "eth0 10.0.0.1/24 fd00::1/64"), at("10.0.0.2", "eth0 10.0.0.2/24 fe80::2/64")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 		"an interface by its exact name": {
-			[]candidate{at("10.0.0.1", "eth0 10.0.0.1/24, bond0.20 10.2.0.1/24, bond0 10.1.0.1/24 fd00::1/64").on("bond0"), at("10.0.0.2", "bond0 10.1.0.2/24").on("bond0")},
+			[]Host{at("10.0.0.1", "eth0 10.0.0.1/24, bond0.20 10.2.0.1/24, bond0 10.1.0.1/24 fd00::1/64").on("bond0"), at("10.0.0.2", "bond0 10.1.0.2/24").on("bond0")},
 			[]string{"10.1.0.1 (bond0)", "10.1.0.2 (bond0)"}},
 		"a network, whose interfaces have other names": {
-			[]candidate{at("10.0.0.1", "eth0 10.0.0.1/24, eno1 10.7.0.1/24").on("10.7.0.0/16"), at("10.0.0.2", "eth0 10.0.0.2/24 10.7.3.2/24").on("10.7.0.0/16")},
+			[]Host{at("10.0.0.1", "eth0 10.0.0.1/24, eno1 10.7.0.1/24").on("10.7.0.0/16"), at("10.0.0.2", "eth0 10.0.0.2/24 10.7.3.2/24").on("10.7.0.0/16")},
 			[]string{"10.7.0.1 (eno1)", "10.7.3.2 (eth0)"}},
 		"a network over what the hostfile says": {
-			[]candidate{declared.on("eth0"), at("10.0.0.2", "eth0 10.0.0.2/24")},
+			[]Host{declared.on("eth0"), at("10.0.0.2", "eth0 10.0.0.2/24")},
 			[]string{"10.0.0.1 (eth0)", "10.0.0.2"}},
 		"an entry that says both": {
-			[]candidate{both, at("10.0.0.2", "eth0 10.0.0.2/24")},
+			[]Host{both, at("10.0.0.2", "eth0 10.0.0.2/24")},
 			[]string{"10.9.0.1 (eth0)", "10.0.0.2"}},
 		"also on one host": {
-			[]candidate{at("", "eth0 10.0.0.1/24").on("eth0")},
+			[]Host{at("", "eth0 10.0.0.1/24").on("eth0")},
 			[]string{"10.0.0.1 (eth0)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			choices, err := chooseAddresses(c.hosts)
+			choices, err := Choose(c.hosts)
 			require.NoError(t, err)
 			var got []string
 			for _, c := range choices {
 				var words []string
-				for _, a := range c.addrs {
+				for _, a := range c.Addrs {
 					words = append(words, a.String())
 				}
-				if c.iface != "" {
-					words = append(words, "("+c.iface+")")
+				if c.Iface != "" {
+					words = append(words, "("+c.Iface+")")
 				}
 				got = append(got, strings.Join(words, " "))
 			}
@@ -116,7 +114,7 @@ func TestChooseAddresses(t *testing.T) {
 	}
 }
 
-func TestChooseAddressesNamesHostsWithoutTheNetwork(t *testing.T) {
+func TestChooseNamesHostsWithoutTheNetwork(t *testing.T) {
 	const has = "lo 127.0.0.1/8, eth0 10.0.0.1/24, ib0 192.168.0.1/24 (down), tap0 fe80::1/64"
 	for network, want := range map[string]string{
 		"bond0":       "h has no interface bond0 (--iface); it has " + has,
@@ -125,15 +123,15 @@ func TestChooseAddressesNamesHostsWithoutTheNetwork(t *testing.T) {
 		"tap0":        "h: interface tap0 (--iface) has no address; it has " + has,
 		"10.7.0.0/16": "h has no address in 10.7.0.0/16 (--iface); it has " + has,
 	} {
-		_, err := chooseAddresses([]candidate{at("10.0.0.1", has).on(network), at("10.0.0.2", "eth0 10.0.0.2/24").on("eth0")})
+		_, err := Choose([]Host{at("10.0.0.1", has).on(network), at("10.0.0.2", "eth0 10.0.0.2/24").on("eth0")})
 		require.EqualError(t, err, want)
 	}
 }
 
-func TestChooseAddressesAlwaysFindsSome(t *testing.T) {
+func TestChooseAlwaysFindsSome(t *testing.T) {
 	address := rapid.SampledFrom([]string{"", "127.0.0.1", "10.0.0.1", "10.0.0.2", "172.17.0.1", "fd00::1", "fe80::1"})
 	rapid.Check(t, func(t *rapid.T) {
-		var hosts []candidate
+		var hosts []Host
 		for range rapid.IntRange(1, 5).Draw(t, "hosts") {
 			var list []string
 			for _, a := range rapid.SliceOfN(address, 0, 3).Draw(t, "own") {
@@ -143,21 +141,11 @@ func TestChooseAddressesAlwaysFindsSome(t *testing.T) {
 			}
 			hosts = append(hosts, at(address.Draw(t, "reached"), strings.Join(list, ", ")))
 		}
-		choices, err := chooseAddresses(hosts)
+		choices, err := Choose(hosts)
 		require.NoError(t, err)
 		for _, c := range choices {
-			require.NotEmpty(t, c.addrs)
-			require.Empty(t, c.iface)
+			require.NotEmpty(t, c.Addrs)
+			require.Empty(t, c.Iface)
 		}
 	})
-}
-
-func TestParsePorts(t *testing.T) {
-	r, err := parsePorts("40000-40099")
-	require.NoError(t, err)
-	require.Equal(t, wire.PortRange{First: 40000, Last: 40099}, r)
-	for _, s := range []string{"40000", "2-1", "0-9", "1-65536", "a-b", "1-2-3", "-1-2", "+1-2"} {
-		_, err := parsePorts(s)
-		require.ErrorContains(t, err, "--ports: expected two port numbers", s)
-	}
 }

@@ -1,4 +1,4 @@
-package launcher
+package cause
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStepCause(t *testing.T) {
+func TestOfStep(t *testing.T) {
 	for _, tt := range []struct{ name, said, want string }{
 		{"nothing", "", ""},
 		{"other errors", "srun: error: node1: task 0: Killed\n", ""},
@@ -16,6 +16,6 @@ func TestStepCause(t *testing.T) {
 			"Slurm: STEP 7.12 ON gpu-04 CANCELLED AT 2026-01-31T12:00:00 DUE TO TIME LIMIT"},
 		{"cut off", "slurmstepd: error: *** STEP 7.12 ON gpu-04 CANCELLED AT", ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, stepCause(tt.said)) })
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, OfStep(tt.said)) })
 	}
 }

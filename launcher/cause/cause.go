@@ -1,4 +1,7 @@
-package launcher
+// Package cause says in a line what probably ended a process that failed: what
+// the kernel tells, what the process said last, or what its signal mostly means.
+// It only computes.
+package cause
 
 import (
 	"bytes"
@@ -7,14 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// likelyCause says what usually ends a process so; "" if that is clear, or
-// nothing is known. The kernel knows best, then the process, then its signal.
-func likelyCause(e RankExit, oom string) string {
+// End is how a process ended.
+type End struct {
+	Code    int    // exit status; -1: killed by Signal
+	Signal  string // "SIGKILL"; "": none
+	Stopped bool   // it was told to end before it did
+	OOM     string // what [OutOfMemory] says of it
+	Tail    []byte // the last lines of its standard error
+}
+
+// Likely says what usually ends a process so; "" if that is clear, or nothing is
+// known. The kernel knows best, then the process, then its signal.
+func Likely(e End) string {
 	switch {
 	case e.Code == 0 || e.Stopped:
 		return ""
-	case oom != "":
-		return oom
+	case e.OOM != "":
+		return e.OOM
 	case e.Signal == "SIGKILL": // it had no time to say why
 		return signalCauses[e.Signal]
 	}
@@ -24,10 +36,10 @@ func likelyCause(e RankExit, oom string) string {
 	return signalCauses[e.Signal]
 }
 
-// oomCause says what the kernel's out-of-memory killer had to do with an end.
+// OutOfMemory says what the kernel's out-of-memory killer had to do with an end.
 // It may have struck where the process's memory is accounted for, or somewhere
 // on its host.
-func oomCause(signal string, group, host bool) string {
+func OutOfMemory(signal string, group, host bool) string {
 	switch killed := signal == "SIGKILL"; {
 	case group && killed:
 		return "out of memory: the kernel killed it"
