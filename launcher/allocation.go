@@ -40,7 +40,7 @@ func schedule(job *Job) (s scheduled, warning string, err error) {
 	}
 	s = scheduled{a, make(map[string]hostfiles.Host, len(a.Hosts))}
 	for _, h := range a.Hosts {
-		s.hosts[h.Name] = h
+		s.hosts[strings.ToLower(h.Name)] = h
 	}
 	return s, "", nil
 }
@@ -65,7 +65,7 @@ func (s *scheduled) entries(named []hostfiles.Host) (entries []hostfiles.Host, w
 	entries = slices.Clone(named)
 	var outside []string
 	for i, h := range entries {
-		given, ok := s.hosts[h.Name]
+		given, ok := s.hosts[strings.ToLower(h.Name)]
 		switch {
 		case ok && h.Slots == 0:
 			entries[i].Slots = given.Slots

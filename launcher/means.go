@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/hostfiles/allocation"
@@ -66,7 +67,7 @@ func (m *means) bySlurm(h hostfiles.Host) bool { return m.slurm != nil && m.isNo
 // isNode says whether an entry is a host of the allocation, with nothing about
 // logging in there.
 func (m *means) isNode(h hostfiles.Host) bool {
-	_, ok := m.batch.hosts[h.Name]
+	_, ok := m.batch.hosts[strings.ToLower(h.Name)]
 	return ok && h.User == "" && h.Port == 0 && h.Key == "" && h.Jump == ""
 }
 

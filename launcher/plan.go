@@ -71,7 +71,7 @@ func (l *lineup) seat() (*placement.Plan, error) {
 	if l.policy.GPUsPerRank != placement.NoGPUs {
 		notes = append(notes, shortOfGPUs(l.hosts)...)
 	}
-	return plan, l.warn(notes)
+	return plan, l.warn(append(notes, l.oneMachine(plan)...))
 }
 
 // seats describes hosts to the planner, with what is known of them.

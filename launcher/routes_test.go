@@ -14,11 +14,11 @@ func TestCover(t *testing.T) {
 		gaps []gap
 		want []int
 	}{
-		"no gap":                                {nil, nil},
-		"the later of a pair":                   {both(1, 2), []int{2}},
-		"who is not reached, in one direction":  {[]gap{{2, 1}}, []int{1}},
-		"who is in all of them":                 {slices.Concat(both(0, 3), both(1, 3), both(3, 4)), []int{3}},
-		"nobody who is needless in the end":     {slices.Concat(both(0, 1), both(0, 2), both(0, 3), both(0, 4),
+		"no gap":                               {nil, nil},
+		"the later of a pair":                  {both(1, 2), []int{2}},
+		"who is not reached, in one direction": {[]gap{{2, 1}}, []int{1}},
+		"who is in all of them":                {slices.Concat(both(0, 3), both(1, 3), both(3, 4)), []int{3}},
+		"nobody who is needless in the end": {slices.Concat(both(0, 1), both(0, 2), both(0, 3), both(0, 4),
 			both(1, 5), both(1, 6), both(2, 7), both(2, 8), both(3, 9), both(3, 10), both(4, 11), both(4, 12)), []int{1, 2, 3, 4}},
 		"one for each pair that has none alike": {slices.Concat(both(0, 1), both(2, 3)), []int{1, 3}},
 	} {

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/nccl/topo"
-	"github.com/stretchr/testify/require"
 )
 
 // What the plan says of a rank's CPUs is what its process has, on every host, and

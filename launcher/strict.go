@@ -11,6 +11,7 @@ import (
 //     not set, or hosts that the scheduler does not know;
 //   - a placement that has its notes, such as more ranks than CPUs;
 //   - hosts with fewer GPUs than their peers;
+//   - hosts that are one machine under several names;
 //   - hosts that do not reach each other at the address that others use;
 //   - a host on which the launcher's working folder is missing, where ranks
 //     would start in the home folder;

@@ -72,10 +72,11 @@ func (c *command) ownHosts() ([]hostfiles.Host, error) {
 			}
 			terms = append(terms, fmt.Sprintf("%s %d", h.Name, slots))
 			for range min(slots, rest) {
-				at, found := index[login{h.Name, h.User, h.Port}]
+				who := login{strings.ToLower(h.Name), h.User, h.Port} // case makes no difference (RFC 4343)
+				at, found := index[who]
 				if !found {
 					at = len(hosts)
-					index[login{h.Name, h.User, h.Port}] = at
+					index[who] = at
 					h.Slots, h.Turns = 0, nil
 					hosts = append(hosts, h)
 				}

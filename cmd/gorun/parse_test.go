@@ -248,7 +248,7 @@ func TestParseSeveralPrograms(t *testing.T) {
 }
 
 func TestHostsOfEachProgram(t *testing.T) {
-	c, err := parse(words("-H a:2,b -np 3 ./a : -H b,u@c:9 -host a -np 3 ./b"))
+	c, err := parse(words("-H a:2,b -np 3 ./a : -H B,u@c:9 -host a -np 3 ./b"))
 	require.NoError(t, err)
 	hosts, err := c.hosts()
 	require.NoError(t, err)

@@ -22,11 +22,24 @@ func (a *agent) hello() *wire.Hello {
 		Magic:      wire.Magic,
 		Table:      wire.TableHash(),
 		Version:    version(),
+		Machine:    machine(),
 		Topo:       inventory,
 		Interfaces: a.interfaces,
 		FreePort:   a.ports.any(),
 		HighPort:   a.ports.find(firstJAXPort, lastPort),
 	}
+}
+
+// machine tells machines apart by the boot of their kernel, and containers on one
+// machine, which are as good as hosts, by their namespaces (namespaces(7)).
+func machine() string {
+	boot := bootID()
+	network, err := os.Readlink("/proc/self/ns/net")
+	mounts, err2 := os.Readlink("/proc/self/ns/mnt")
+	if boot == "" || err != nil || err2 != nil {
+		return ""
+	}
+	return boot + " " + network + " " + mounts
 }
 
 func version() string {

@@ -9,6 +9,7 @@ type Hello struct {
 	Magic      string      // Magic
 	Table      string      // TableHash of the agent's program
 	Version    string      // of the program, for people
+	Machine    string      // the same for agents that share a running kernel, its network and its mounts; "": not known
 	Interfaces []Interface // those that have addresses
 	FreePort   int         // a TCP port free on every address of the host, outside the ephemeral range; 0: none
 	HighPort   int         // another, from 61440 on, which JAX can be told in Open MPI's way; 0: none
