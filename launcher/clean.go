@@ -30,6 +30,7 @@ type Cleaned struct {
 // LostJob is what a job has left on a host where none of its agents lives.
 type LostJob struct {
 	Job       string        `json:"job"`
+	User      string        `json:"user"` // whose it is
 	Processes []LostProcess `json:"processes"`
 	Folders   []string      `json:"folders"`
 	Groups    []string      `json:"groups"` // control groups
@@ -42,9 +43,10 @@ type LostProcess struct {
 	Command string `json:"command"` // at most 100 characters
 }
 
-// Clean looks on the hosts of job for what lost jobs of this user have left,
-// and ends it: processes are killed without grace, folders, sockets and control
-// groups removed. A job that has an agent on the host is not touched.
+// Clean looks on the hosts of job for what lost jobs of the user have left, who
+// logs in there, or of all users if that is root, and ends it: processes are killed without grace, folders, sockets and control
+// groups removed. A job that has an agent on the host is not touched, unless the
+// agent's launcher is gone or, where the job is named, the agent was stopped.
 //
 // Of job, Clean takes the hosts and how to reach them; it runs no program. It
 // blocks until every host has answered or failed, and returns what was found in
@@ -121,7 +123,7 @@ func describeCleaned(m *wire.Cleaned) Cleaned {
 	}
 	for _, j := range m.Lost {
 		lost := LostJob{
-			Job: j.Job, Processes: []LostProcess{}, Folders: append([]string{}, j.Folders...),
+			Job: j.Job, User: j.User, Processes: []LostProcess{}, Folders: append([]string{}, j.Folders...),
 			Groups: append([]string{}, j.Groups...), Problems: append([]string{}, j.Problems...),
 		}
 		for _, p := range j.Processes {

@@ -189,13 +189,13 @@ func (c *cleaning) print(w io.Writer, hosts []launcher.Cleaned) error {
 		fmt.Fprintf(&b, "%s: %s\n", h.Host, c.summary(h))
 		for _, j := range h.Lost {
 			for _, p := range j.Processes {
-				fmt.Fprintf(&b, "  job %s: process %d: %s\n", j.Job, p.PID, p.Command)
+				fmt.Fprintf(&b, "  job %s of %s: process %d: %s\n", j.Job, j.User, p.PID, p.Command)
 			}
 			for _, path := range slices.Concat(j.Folders, j.Groups) {
-				fmt.Fprintf(&b, "  job %s: %s\n", j.Job, path)
+				fmt.Fprintf(&b, "  job %s of %s: %s\n", j.Job, j.User, path)
 			}
 			for _, problem := range j.Problems {
-				fmt.Fprintf(&b, "  job %s: %s\n", j.Job, problem)
+				fmt.Fprintf(&b, "  job %s of %s: %s\n", j.Job, j.User, problem)
 			}
 		}
 		for _, problem := range h.Problems {
@@ -263,11 +263,11 @@ func printJSON(w io.Writer, hosts []launcher.Cleaned) error {
 // cleanDescription is what to know of gorun clean.
 const cleanDescription = `A job is lost where none of its agents lives. Its processes are killed, its
 folders, sockets and control groups removed. Jobs that run are left alone. With
-ids of jobs, it is about these only; who wants to end a job that runs interrupts
-its gorun.
+ids of jobs, it is about these only, and ends them also where their agent was
+stopped; who wants to end a job that runs interrupts its gorun.
 
-On each host it sees the jobs of the user that it logs in as, and no one else's;
-as root, root's only. Hosts are named as for a job; without any, it is this one.`
+On each host it sees the jobs of the user that it logs in as; root sees those of
+all users. Hosts are named as for a job; without any, it is this one.`
 
 // cleanStatus tells what gorun clean exits with.
 const cleanStatus = `Exit status: 0 nothing is left, also where no such job was found; 1 something is

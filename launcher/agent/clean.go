@@ -3,8 +3,11 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gorun/gorun/launcher/wire"
@@ -37,7 +40,7 @@ func clean() error {
 
 // cleanHost does what it is ordered to and tells what it has found.
 func cleanHost(order *wire.Clean) *wire.Cleaned {
-	s := surveyJobs()
+	s := surveyJobs(order.Jobs)
 	answer := &wire.Cleaned{}
 	for _, job := range s.lost() {
 		if len(order.Jobs) > 0 && !slices.Contains(order.Jobs, job) {
@@ -66,7 +69,7 @@ const maxListed = 1000
 
 // cleanJob ends what is left of a job, unless it only shall look.
 func (s *survey) cleanJob(job string, dry bool) wire.LostJob {
-	lost := wire.LostJob{Job: job, Folders: s.folders[job]}
+	lost := wire.LostJob{Job: job, User: s.owner(job), Folders: s.folders[job]}
 	pids := s.processes[job]
 	for _, g := range s.groups[job] {
 		lost.Groups = append(lost.Groups, g.Path())
@@ -80,16 +83,38 @@ func (s *survey) cleanJob(job string, dry bool) wire.LostJob {
 	if dry {
 		return lost
 	}
-	left := sweepGroups(tokenPrefix(job))
+	left := killAgents(job)
+	left = append(left, sweepGroups(tokenPrefix(job))...)
 	left = append(left, killLost(job)...)
 	slices.Sort(left)
 	for _, pid := range slices.Compact(left) {
 		lost.Problems = append(lost.Problems, fmt.Sprintf("process %d could not be killed", pid))
 	}
 	for _, folder := range lost.Folders {
-		if err := os.RemoveAll(folder); err != nil {
+		if err := removeLeft(folder); err != nil {
 			lost.Problems = append(lost.Problems, err.Error())
 		}
 	}
 	return lost
+}
+
+// removeLeft removes the folder of an agent. The one that it is in may be another
+// user's, who could have put a symbolic link in its place meanwhile.
+func removeLeft(folder string) error {
+	base, err := os.OpenRoot(filepath.Dir(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the guardian was quicker
+	}
+	if err != nil {
+		return err
+	}
+	defer base.Close()
+	named, err := os.Lstat(filepath.Dir(folder))
+	if err != nil {
+		return err
+	}
+	if opened, err := base.Stat("."); err != nil || !os.SameFile(named, opened) {
+		return fmt.Errorf("%s: expected a folder, found a link", filepath.Dir(folder))
+	}
+	return base.RemoveAll(filepath.Base(folder))
 }

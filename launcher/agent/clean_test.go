@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/wire"
 )
@@ -103,6 +104,94 @@ func TestCleanTellsLostJobsFromRunning(t *testing.T) {
 		require.True(t, alive(cmd.Process.Pid), "%v", cmd)
 	}
 	require.Empty(t, cleanHost(&wire.Clean{Jobs: []string{lost, running}}).Lost)
+}
+
+// What has erased its environment is known by what it has of the job, which is
+// lost with its agent.
+func TestCleanFindsWhatHasErasedItsEnvironment(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	job := newToken("lost")
+	token := newToken(job)
+	left := &folders{token: token}
+	folder, err := left.make(bases(), true)
+	require.NoError(t, err)
+	defer left.remove()
+	for _, lock := range left.locks {
+		require.NoError(t, lock.Close())
+	}
+	sleep, err := exec.LookPath("sleep")
+	require.NoError(t, err)
+	program, err := os.ReadFile(sleep)
+	require.NoError(t, err)
+	staged := filepath.Join(folder, "sleep")
+	require.NoError(t, os.WriteFile(staged, program, 0o700))
+
+	erased := func(change func(*exec.Cmd)) *exec.Cmd {
+		cmd := exec.Command("sleep", "60")
+		change(cmd)
+		cmd.Env = []string{}
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			cmd.Process.Kill()
+			cmd.Wait()
+		})
+		return cmd
+	}
+	withDoor := func(token string) func(*exec.Cmd) {
+		return func(cmd *exec.Cmd) {
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+			require.NoError(t, err)
+			unix.Close(pair[0]) // as when the agent is gone
+			door := os.NewFile(uintptr(pair[1]), "door")
+			t.Cleanup(func() { door.Close() })
+			if token != "" {
+				nameDoor(pair[1], token, 7)
+			}
+			cmd.ExtraFiles = []*os.File{door}
+		}
+	}
+	victims := map[string]*exec.Cmd{
+		"a door":           erased(withDoor(token)),
+		"a working folder": erased(func(cmd *exec.Cmd) { cmd.Dir = folder }),
+		"a program":        erased(func(cmd *exec.Cmd) { cmd.Path = staged }),
+	}
+	spared := map[string]*exec.Cmd{
+		"nothing":           erased(func(*exec.Cmd) {}),
+		"an unnamed door":   erased(withDoor("")),
+		"another's, inside": erased(func(cmd *exec.Cmd) { cmd.Dir = folder; withDoor(newToken("inner"))(cmd) }),
+	}
+	found := cleanHost(&wire.Clean{Jobs: []string{job}})
+	require.Len(t, found.Lost, 1)
+	require.Empty(t, found.Lost[0].Problems)
+	require.Len(t, found.Lost[0].Processes, len(victims))
+	for name, cmd := range victims {
+		require.Error(t, cmd.Wait(), name)
+		require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), name)
+	}
+	for name, cmd := range spared {
+		require.True(t, alive(cmd.Process.Pid), name)
+	}
+}
+
+func TestAnOrphanIsToldFromAChildOfInit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	sh := exec.Command("sh", "-c", "sleep 60 & echo $! > "+file)
+	sh.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	require.NoError(t, sh.Run())
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var orphan int
+	_, err = fmt.Sscan(string(b), &orphan)
+	require.NoError(t, err)
+	defer syscall.Kill(orphan, syscall.SIGKILL)
+	init, _, ok := parent(orphan)
+	require.True(t, ok)
+	if comm := commandLine(init); init != 1 && filepath.Base(comm[0]) != "systemd" {
+		t.Skipf("orphans fall to process %d here, %q", init, comm)
+	}
+	require.True(t, isOrphan(orphan, init))
+	require.False(t, isOrphan(os.Getpid(), os.Getppid()), "a child of its parent")
+	require.False(t, isOrphan(init, init), "what is in its session may be its child")
 }
 
 func TestHeldFolders(t *testing.T) {

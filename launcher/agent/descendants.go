@@ -98,11 +98,14 @@ func descendants() []int {
 	return all
 }
 
-// marked lists the processes whose environment says that they belong to job.
-// A program can erase its environment, so this is the last way to find it.
+// marked lists the processes whose environment says that they belong to job, or,
+// where it was erased, what they have of it. A program can get rid of both, so
+// this is the last way to find it.
 func marked(job string) []int {
+	doors := doors()
 	return slices.DeleteFunc(processes(), func(pid int) bool {
-		return pid == os.Getpid() || !onPath(jobPathOf(pid), job)
+		path := jobPathOf(pid)
+		return pid == os.Getpid() || !onPath(path, job) && (path != "" || traced(pid, doors) != job)
 	})
 }
 
@@ -123,7 +126,7 @@ func sweepJob(job string) error {
 }
 
 // killAgents kills the agents of a job and gives their guardians time to clean
-// up behind them. It returns the agents that did not go.
+// up behind them. It returns those that did not go.
 func killAgents(job string) (left []int) {
 	left = killAll(func() []int {
 		return slices.DeleteFunc(ownProcesses(), func(pid int) bool {
@@ -131,10 +134,12 @@ func killAgents(job string) (left []int) {
 			return of != job || token == "" || !alive(pid)
 		})
 	})
-	guardians := slices.DeleteFunc(ownProcesses(), func(pid int) bool {
-		of, token := agentOf(pid)
-		return of != job || token != ""
-	})
-	awaitPIDs(guardians, timeNow().Add(killPatience))
-	return left
+	guardians := func() []int {
+		return slices.DeleteFunc(ownProcesses(), func(pid int) bool {
+			of, token := agentOf(pid)
+			return of != job || token != "" || !alive(pid)
+		})
+	}
+	awaitPIDs(guardians(), timeNow().Add(killPatience))
+	return append(left, killAll(guardians)...) // one that is stopped cleans up nothing
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,6 +56,27 @@ func bases() []string {
 	list := []string{"/dev/shm/" + name, "/tmp/" + name, "/var/tmp/" + name}
 	if cache, err := os.UserCacheDir(); err == nil {
 		list = append(list, filepath.Join(cache, "gorun"))
+	}
+	return list
+}
+
+// basesOfAll lists the folders of all users that are this one's to look into:
+// root's are those in memory and in temporary folders. Each must be its user's
+// own, since another could have it lead elsewhere.
+func basesOfAll() []string {
+	list := bases()
+	if os.Geteuid() != 0 {
+		return list
+	}
+	for _, parent := range []string{"/dev/shm", "/tmp", "/var/tmp"} {
+		found, _ := filepath.Glob(filepath.Join(parent, "gorun-[0-9]*"))
+		for _, base := range found {
+			var stat unix.Stat_t
+			if unix.Lstat(base, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR &&
+				filepath.Base(base) == "gorun-"+strconv.Itoa(int(stat.Uid)) && !slices.Contains(list, base) {
+				list = append(list, base)
+			}
+		}
 	}
 	return list
 }

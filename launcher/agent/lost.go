@@ -5,9 +5,12 @@ package agent
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +25,11 @@ import (
 // is seen by either of two signs: its process, or the lock that it holds in its
 // folder. What then still bears the job's mark was left behind.
 //
+// An agent whose launcher is gone ends by itself within seconds, unless it hangs
+// or was stopped. So it counts as what is left of a job; and one that is stopped
+// does also while its launcher lives, if the user names the job: a pause stops
+// ranks, not agents.
+//
 // A process belongs to the innermost job of its GORUN_JOB_PATH: what a lost
 // job inside a running one has left is lost, and what runs in a job whose outer
 // one is lost is the inner one's to end.
@@ -29,6 +37,7 @@ import (
 // survey is what a host has of the user's jobs.
 type survey struct {
 	self   map[int]bool    // this process and those above, which are not touched
+	hung   map[int]bool    // agents and guardians that count as left
 	agents map[string]bool // tokens of agents that live
 	jobs   map[string]bool // whose agents they are
 
@@ -37,10 +46,12 @@ type survey struct {
 	groups    map[string][]*cgroup.Group
 }
 
-// surveyJobs looks around. Marks are read before agents are: of a process with
-// a mark, the agent was there first, so that who is not seen has ended.
-func surveyJobs() *survey {
+// surveyJobs looks around, for the user who has named some jobs. Marks are read
+// before agents are: of a process with a mark, the agent was there first, so that
+// who is not seen has ended.
+func surveyJobs(named []string) *survey {
 	s := &survey{
+		hung: hungAgents(named),
 		self: ancestry(), agents: map[string]bool{}, jobs: map[string]bool{},
 		processes: map[string][]int{}, folders: map[string][]string{}, groups: map[string][]*cgroup.Group{},
 	}
@@ -48,8 +59,11 @@ func surveyJobs() *survey {
 	groups := cgroup.Find(groupName(tokenStart))
 	free := s.readFolders()
 	s.readAgents()
+	for pid := range s.hung {
+		marks[pid], _ = agentOf(pid)
+	}
 	for pid, job := range marks {
-		if !s.jobs[job] {
+		if job != "" && !s.jobs[job] {
 			s.processes[job] = append(s.processes[job], pid)
 		}
 	}
@@ -61,7 +75,7 @@ func surveyJobs() *survey {
 	}
 	for _, g := range groups {
 		job := jobOf(strings.TrimPrefix(filepath.Base(g.Path()), groupPrefix))
-		if owner, err := g.Owner(); err == nil && owner == os.Getuid() && job != "" && !s.jobs[job] {
+		if owner, err := g.Owner(); err == nil && (owner == os.Getuid() || os.Getuid() == 0) && job != "" && !s.jobs[job] {
 			s.groups[job] = append(s.groups[job], g)
 		}
 	}
@@ -93,14 +107,21 @@ func ancestry() map[int]bool {
 }
 
 // jobMarks returns the innermost job of every process of this user that has
-// one: by its own environment or, where that was erased, by an ancestor's. Left
+// one: by its own environment or, where that was erased, by what it has of the
+// job, or an ancestor's. Left
 // out are those in self, and agents: of a job within a lost one they end when
 // their launcher is killed, and clean up after it.
 func jobMarks(self map[int]bool) map[int]string {
 	jobs, parents := map[int]string{}, map[int]int{}
+	doors := doors()
 	for _, pid := range ownProcesses() {
-		if ppid, state, ok := parent(pid); ok && state != 'Z' && state != 'X' {
-			jobs[pid], parents[pid] = innermost(jobPathOf(pid)), ppid
+		ppid, state, ok := parent(pid)
+		if !ok || state == 'Z' || state == 'X' {
+			continue
+		}
+		jobs[pid], parents[pid] = innermost(jobPathOf(pid)), ppid
+		if jobs[pid] == "" {
+			jobs[pid] = traced(pid, doors)
 		}
 	}
 	marks := map[int]string{}
@@ -126,11 +147,49 @@ func jobMarks(self map[int]bool) map[int]string {
 // readAgents notes the agents and guardians among the processes.
 func (s *survey) readAgents() {
 	for _, pid := range ownProcesses() {
-		if job, token := agentOf(pid); job != "" {
+		if job, token := agentOf(pid); job != "" && !s.hung[pid] {
 			s.jobs[job] = true
 			s.agents[token] = true
 		}
 	}
+}
+
+// hungAgents returns agents that end nothing any more, and their guardians: whose
+// launcher is gone and, of the jobs that were named, those that are stopped.
+func hungAgents(named []string) map[int]bool {
+	hung := map[int]bool{}
+	for _, pid := range ownProcesses() {
+		job, token := agentOf(pid)
+		guardian, state, ok := parent(pid)
+		if token == "" || !ok {
+			continue
+		}
+		above, guardianState := guardian, state
+		if of, none := agentOf(guardian); of == job && none == "" {
+			above, guardianState, _ = parent(guardian)
+		}
+		stopped := state == 'T' || guardianState == 'T'
+		if stopped && slices.Contains(named, job) || isOrphan(pid, above) {
+			hung[pid] = true
+			hung[guardian] = above != guardian
+		}
+	}
+	delete(hung, os.Getpid())
+	maps.DeleteFunc(hung, func(_ int, is bool) bool { return !is })
+	return hung
+}
+
+// isOrphan says whether a process whose parent is init was taken in by it: that is
+// a system's first process, or a user's service manager. Where it may as well be
+// the launcher, as in a container, it shares its session with what it starts.
+func isOrphan(pid, init int) bool {
+	words := commandLine(init)
+	if init != 1 && (len(words) == 0 || filepath.Base(words[0]) != "systemd") {
+		return false
+	}
+	own, err := unix.Getsid(pid)
+	other, err2 := unix.Getsid(init)
+	return err == nil && err2 == nil && own != other
 }
 
 // agentOf returns the job whose agent or guardian a process is, and the token,
@@ -156,7 +215,7 @@ func (s *survey) noteAgent(token string) {
 // readFolders returns the agents' folders that nobody holds, and notes the
 // agents of the others.
 func (s *survey) readFolders() (free []string) {
-	for _, base := range bases() {
+	for _, base := range basesOfAll() {
 		entries, _ := os.ReadDir(base)
 		for _, e := range entries {
 			token := strings.TrimPrefix(e.Name(), unborn)
@@ -168,7 +227,7 @@ func (s *survey) readFolders() (free []string) {
 			switch {
 			case err != nil: // gone
 			case token != e.Name() && time.Since(info.ModTime()) < birth:
-			case held(path, time.Since(info.ModTime())):
+			case !s.hangs(token) && held(path, time.Since(info.ModTime())):
 				s.noteAgent(token)
 			default:
 				free = append(free, path)
@@ -178,13 +237,47 @@ func (s *survey) readFolders() (free []string) {
 	return free
 }
 
+// owner names the user of a lost job, by what it has left.
+func (s *survey) owner(job string) string {
+	paths := slices.Clone(s.folders[job])
+	for _, pid := range s.processes[job] {
+		paths = append(paths, filepath.Join("/proc", strconv.Itoa(pid)))
+	}
+	for _, g := range s.groups[job] {
+		paths = append(paths, g.Path())
+	}
+	for _, path := range paths {
+		var stat unix.Stat_t
+		if unix.Lstat(path, &stat) != nil {
+			continue
+		}
+		id := strconv.Itoa(int(stat.Uid))
+		if u, err := user.LookupId(id); err == nil {
+			return u.Username
+		}
+		return id
+	}
+	return ""
+}
+
+// hangs says whether the agent with a token does.
+func (s *survey) hangs(token string) bool {
+	for pid := range s.hung {
+		if _, of := agentOf(pid); of == token {
+			return true
+		}
+	}
+	return false
+}
+
 // birth is longer than an agent takes from making a folder to holding it.
 const birth = time.Minute
 
 // held says whether an agent may hold a folder, which was last changed so long
 // ago.
 func held(folder string, unchanged time.Duration) bool {
-	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR, 0)
+	// Another user's may be anything.
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) // it goes last but for its folder
 	}

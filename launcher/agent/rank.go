@@ -64,7 +64,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	if err != nil {
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
-	door, err := a.services.door()
+	door, err := a.services.door(number)
 	if err != nil {
 		out.close()
 		out.closeChildSide()

@@ -141,7 +141,7 @@ func (s *services) Open(ctx context.Context, epoch, rank int) (ring []int, err e
 
 // door returns a rank's own way to the job, a descriptor, which the caller closes
 // after the fork. Nothing stands behind it until the rank knocks.
-func (s *services) door() (rankEnd int, err error) {
+func (s *services) door(rank int) (rankEnd int, err error) {
 	agentEnd, rankEnd, err := rendezvous.NewDoor()
 	if err != nil {
 		return -1, err
@@ -151,6 +151,7 @@ func (s *services) door() (rankEnd int, err error) {
 		unix.Close(rankEnd)
 		return -1, err
 	}
+	nameDoor(rankEnd, s.agent.folders.token, rank)
 	return rankEnd, nil
 }
 

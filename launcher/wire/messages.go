@@ -311,6 +311,7 @@ type Cleaned struct {
 // LostJob is what a job without an agent has left on a host.
 type LostJob struct {
 	Job       string
+	User      string // whose it is, by name if that is known there
 	Processes []LostProcess
 	Folders   []string
 	Groups    []string // folders of control groups
