@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,7 +95,7 @@ func clean(argv []string) int {
 		return printed(err)
 	}
 	con.quiet = c.quiet
-	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
+	if err := cmp.Or(checkSSHConfig(c.job.SSH.Config), checkKey(c.job.SSH.Key)); err != nil {
 		return refuse(con, err)
 	}
 	if c.job.Hosts, err = c.hosts(); err != nil {

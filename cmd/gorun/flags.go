@@ -72,7 +72,7 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "F", path(&c.appFile, "programs")}},
 		{Name: "oversubscribe", Usage: "allow more ranks than declared slots",
 			Value: c.toggle(func() { c.oversubscribe(true) })},
-		{Name: "nooversubscribe", Usage: "allow no more ranks than slots, those not declared included, with which more are noted only",
+		{Name: "nooversubscribe", Usage: "no more ranks than slots either where those are not declared, which otherwise is only noted",
 			Value: c.toggle(func() { c.oversubscribe(false) })},
 		{Name: "spares", Usage: "hold the last N hosts back for those that fail",
 			Value: &value{c, "N", number(&job.Spares, 0, maxRanks, "of hosts", "1")}},

@@ -27,17 +27,22 @@ var examples = [][2]string{
 }
 
 // description is what to know before the first command.
-const description = `The first word that is not a flag is the program, and all behind it is the
-program's. One dash or two make no difference, -np 4 or -np=4 neither. A host
-whose slots are not declared has one for each GPU, or else for each core that
-ranks may use there: gorun -H localhost hostname starts as many, unless -np says
-otherwise.
+const description = `gorun's flags stand before the program. The first word that is not a flag is the
+program, and everything behind that is handed to it. -np 4, --np 4 and -np=4 are
+the same.
 
-Of several programs, ":" between them, each has its own -np, -wdir and -x; other
-flags stand before the first. Behind "--" a ":" is the program's.
+Without -np there is a rank for each slot of the hosts. Where slots are not
+declared, a host has one for each GPU, or, without GPUs, for each core that ranks
+may use there. Without hosts the job runs on this one, with a rank for each GPU,
+or else a single one.
+
+":" stands between several programs. Each has its own -np, -wdir and -x; all
+other flags are the whole job's and stand before the first program. To hand ":"
+to a program, write "--" before the program.
 
 Flags of mpirun, mpiexec, srun and torchrun are understood where they mean the
-same, and "gorun help FLAG" tells what one is here.`
+same, or refused with what to type instead. "gorun help FLAG" says what one is
+here, and what may stand behind it.`
 
 // helpTemplate is what the library prints as help. It keeps the flags in the
 // order of their table, where the library's own templates sort them.

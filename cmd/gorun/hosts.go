@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -127,4 +129,24 @@ func checkSSHConfig(name string) error {
 		}
 	}
 	return nil // an unreadable rest is the SSH client's to refuse
+}
+
+// checkKey refuses a file behind -i that is no key: srun and bsub have their ranks
+// read it. What cannot be read is the SSH client's to judge, as it is of OpenSSH's.
+func checkKey(name string) error {
+	f, err := os.Open(name)
+	if name == "" || err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, 4<<10)
+	n, err := io.ReadFull(f, head)
+	if n == 0 && err != io.EOF { // a folder, for one
+		return nil
+	}
+	head = head[:n]
+	if bytes.Contains(head, []byte("PRIVATE KEY")) || bytes.Contains(head, []byte("ssh-")) || bytes.Contains(head, []byte("sk-")) || bytes.HasPrefix(head, []byte("ecdsa-")) {
+		return nil // PEM and OpenSSH's own form, or a public half whose other is with the signing agent
+	}
+	return refusal("-i: expected a private key to log in with, found a file that is none: "+name, "for ranks to read it: gorun … <"+quoted(name))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func run(argv []string) int {
 // read completes the job with what lies outside the command line: host lists,
 // the working folder, the presence of files.
 func (c *command) read() (err error) {
-	if err := checkSSHConfig(c.job.SSH.Config); err != nil {
+	if err := cmp.Or(checkSSHConfig(c.job.SSH.Config), checkKey(c.job.SSH.Key)); err != nil {
 		return err
 	}
 	if err := c.readTimeout(); err != nil {
