@@ -35,12 +35,13 @@ type host struct {
 	// same each time, since its agent may be asked later than theirs. nil: nobody
 	// has looked.
 	token []byte
-	dates clock // its time of day, if it was examined
+	dates clock // its time of day, once it was asked
 
 	// Set while ranks are placed and agents told.
 	node   int         // index in the plan
 	window int64       // of output that its agent may send ahead of the printer
 	pipes  *localPipes // nil: the agent reads its ranks' output
+	begun  time.Time   // when its agent was told
 
 	// Of the goroutine that reads from its agent, for others to look at.
 	reading sync.WaitGroup

@@ -24,6 +24,7 @@ type launch struct {
 	joining joining
 	pausing pausing
 	stacks  stacks
+	audit   audit
 	lease   lease
 	limit   alarm // Limits.Run
 	early   alarm // Limits.Early
@@ -39,7 +40,7 @@ func newLaunch(where *layout) *launch {
 		layout: where, mail: newMailbox(), writeError: make(chan error, 2),
 		verdict: verdict.Verdict{Continue: where.job.Continue},
 		ranks:   newRanks(where.plan.Size), joining: joining{joined: map[int]bool{}},
-		lease: lease{limit: where.job.Limits.node()}, noticed: map[string]bool{},
+		audit: audit{facts: map[*host][]wire.Fact{}}, lease: lease{limit: where.job.Limits.node()}, noticed: map[string]bool{},
 	}
 }
 
@@ -81,6 +82,7 @@ func (l *launch) tell() error {
 	for _, h := range l.hosts {
 		l.heartbeat(h)           // before its ranks can end: their ends are told by its clock
 		h.conn.SendShared(start) // an error means that the host is lost, which its reader sees
+		h.begun = timeNow()
 		h.conn.Send(l.begins(h))
 	}
 	return l.connectInput()

@@ -48,4 +48,5 @@ func (l *launch) lose(h *host, why error) {
 	if l.ranks.alive == 0 {
 		l.allExited()
 	}
+	l.compare()
 }

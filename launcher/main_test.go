@@ -159,12 +159,19 @@ func lines(s string) []string {
 // runs script on them, a rank for each slot.
 func hosts(t *testing.T, slots []int, script string) (*Job, []*sshserver.Server) {
 	t.Helper()
+	return hostsOf(t, slots, script, make([]sshserver.Config, len(slots)))
+}
+
+// hostsOf is hosts, where the servers are not all alike.
+func hostsOf(t *testing.T, slots []int, script string, configs []sshserver.Config) (*Job, []*sshserver.Server) {
+	t.Helper()
 	var config strings.Builder
 	var servers []*sshserver.Server
 	job := sh(0, script)
 	for i, n := range slots {
 		addr := netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)})
-		s := sshserver.Start(t, sshserver.Config{Addr: addr})
+		configs[i].Addr = addr
+		s := sshserver.Start(t, configs[i])
 		fmt.Fprintf(&config, "Host %v\n  UserKnownHostsFile %s\n  GlobalKnownHostsFile none\n  IdentityAgent none\n", addr, s.KnownHosts)
 		entry := s.Entry()
 		entry.Slots = n

@@ -82,9 +82,18 @@ func judge(h *host, e *wire.Examined) error {
 	return errors.Join(problems...)
 }
 
-// judgeClocks compares the clocks of hosts with their median, to which ours
-// counts too.
+// judgeClocks compares the clocks of hosts.
 func judgeClocks(hosts []*host) {
+	for i, skew := range skews(hosts) {
+		if h := hosts[i]; h.unfit == nil && skew != 0 {
+			h.unfit = notFit(h, fmt.Errorf("expected a clock within %v of the other hosts', found one that is %v off", maxClockSkew, skew.Round(time.Millisecond)))
+		}
+	}
+}
+
+// skews returns how far each host's time of day is from the median, to which
+// ours counts too; 0 if it is near enough, or not known.
+func skews(hosts []*host) []time.Duration {
 	offsets := []time.Duration{0}
 	for _, h := range hosts {
 		if h.dates.known {
@@ -93,12 +102,13 @@ func judgeClocks(hosts []*host) {
 	}
 	slices.Sort(offsets)
 	median := offsets[(len(offsets)-1)/2]
-	for _, h := range hosts {
-		skew := h.dates.offset - median
-		if h.unfit == nil && skew.Abs() > maxClockSkew+h.dates.unsure {
-			h.unfit = notFit(h, fmt.Errorf("expected a clock within %v of the other hosts', found one that is %v off", maxClockSkew, skew.Round(time.Millisecond)))
+	list := make([]time.Duration, len(hosts))
+	for i, h := range hosts {
+		if skew := h.dates.offset - median; h.dates.known && skew.Abs() > maxClockSkew+h.dates.unsure {
+			list[i] = skew
 		}
 	}
+	return list
 }
 
 // judgeGPUs compares the numbers of GPUs: a host from whose bus one has fallen

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -154,7 +155,7 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 		mu.Lock()
 		defer mu.Unlock()
 		if len(pending) > 0 {
-			event(Event{Kind: Waiting, Rank: -1, Message: "for " + listNames(hosts, pending)})
+			event(Event{Kind: Waiting, Rank: -1, Message: "for " + nameHosts(slices.DeleteFunc(slices.Clone(hosts), func(h *host) bool { return !pending[h] }))})
 		}
 	})
 	defer slow.Stop()
@@ -177,17 +178,15 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 // slowReach is when the user is told which hosts keep the job waiting.
 const slowReach = 5 * time.Second
 
-// listNames names the first of some hosts and counts the rest.
-func listNames(hosts []*host, some map[*host]bool) string {
+// nameHosts names the first of some hosts and counts the rest.
+func nameHosts(hosts []*host) string {
 	const shown = 8
 	var names []string
-	for _, h := range hosts {
-		if some[h] && len(names) < shown {
-			names = append(names, h.name)
-		}
+	for _, h := range hosts[:min(len(hosts), shown)] {
+		names = append(names, h.name)
 	}
 	text := strings.Join(names, ", ")
-	if more := len(some) - len(names); more > 0 {
+	if more := len(hosts) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

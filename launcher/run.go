@@ -11,8 +11,8 @@ import (
 // KILL.
 //
 // The Result is never nil. The error is nil if all ranks ended with 0, else a
-// *PlanError, *HostError, *StartError, *ExitError, *JoinError, *SignalError,
-// ErrTimeout, which may be in an *UnreachedError, or ctx's cause.
+// *PlanError, *HostError, *StartError, *DifferenceError, *ExitError, *JoinError,
+// *SignalError, ErrTimeout, which may be in an *UnreachedError, or ctx's cause.
 func Run(ctx context.Context, job *Job) (*Result, error) {
 	p, err := prepare(job)
 	result := &Result{Job: p.id}

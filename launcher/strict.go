@@ -17,9 +17,10 @@ import (
 //     would start in the home folder;
 //   - a host that cannot give ranks the limits that are asked for;
 //   - a program that is linked with an MPI library, whose ranks would each be
-//     alone.
+//     alone;
+//   - hosts that differ in what should be alike on all of them (audit.go).
 //
-// The last three are for agents to find (wire.App.DirHint, wire.Start.Strict).
+// The last four are for agents to find (wire.App.DirHint, wire.Start.Strict).
 // What comes up while ranks run is told and ends nothing.
 
 // warn passes on what is odd about the job, not anew in every attempt. Its

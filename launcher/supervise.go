@@ -79,6 +79,8 @@ func (l *launch) handle(m letter) {
 	case *wire.Ready:
 		h.ready, h.gossip = true, m.Gossip
 		l.introduce()
+	case *wire.Facts:
+		l.audited(h, m)
 	case *wire.Started:
 		l.event(Event{Kind: RankStarted, Host: h.name, Rank: m.Rank, Message: fmt.Sprintf("process %d", m.PID)})
 	case *wire.NotStarted:

@@ -60,11 +60,13 @@ type agent struct {
 	stdin      input
 	socket     syscall.RawConn // to the launcher, if standard input is one; nil: not known
 	ooms       oomCounter
+	waiting    []*program // that start when the launcher says so; nil: none
 
 	mu        sync.Mutex
 	ranks     []*rank
-	pipes     []*os.File // that pumps read
-	terminals []*os.File // those of them that are ranks' terminals
+	audited   <-chan struct{} // closed when the launcher was told of this host; nil: nothing is to be told
+	pipes     []*os.File      // that pumps read
+	terminals []*os.File      // those of them that are ranks' terminals
 	living    int
 	failed    bool          // a rank has, by itself
 	changed   chan struct{} // closed and replaced when a rank ends
@@ -194,6 +196,8 @@ func (a *agent) handle(m wire.Message) error {
 		a.start = &share{Start: m, Begin: wire.Begin{Node: -1}}
 	case *wire.Begin:
 		return a.begin(m)
+	case *wire.Proceed:
+		return a.proceed()
 	case *wire.ShowEnv:
 		return a.showEnv(m)
 	case *wire.Meet:

@@ -105,7 +105,7 @@ func composeEnv(m *share, app wire.App, host map[string]string, dir string) []st
 	add(glooVar, m.Via)
 	add(commIDVar, m.CommID)
 	if m.RASPort != 0 {
-		add("NCCL_RAS_ADDR", "localhost:"+strconv.Itoa(m.RASPort))
+		add(rasVar, "localhost:"+strconv.Itoa(m.RASPort))
 	}
 	if m.Ports.First != 0 {
 		env = setEnv(env, "GORUN_PORTS", fmt.Sprintf("%d-%d", m.Ports.First, m.Ports.Last))
@@ -141,6 +141,8 @@ const (
 	// commIDVar is the address at which rank 0 listens for the others, in place
 	// of an id that ranks are handed. NCCL serves one communicator by it.
 	commIDVar = "NCCL_COMM_ID"
+	// rasVar is where NCCL's RAS service is asked about a job.
+	rasVar = "NCCL_RAS_ADDR"
 )
 
 // jobPath is where this host's ranks stand: the jobs around, then this one.

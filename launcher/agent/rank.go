@@ -28,18 +28,29 @@ type rank struct {
 	end       *wire.Exited // to be told once that was; under agent.mu
 }
 
-// startRanks starts this host's ranks. What cannot work for one of them is
-// found before the first is started.
+// startRanks starts this host's ranks, or, in a strict job of several hosts, has
+// them ready. What cannot work for one of them is found before the first is
+// started.
 func (a *agent) startRanks() error {
 	programs, problem := a.preparePrograms()
+	if ranks := a.host().Ranks; problem == nil && len(ranks) > 0 {
+		problem = refuseFiles(ranks[0], len(ranks))
+	}
 	if problem != nil {
 		return a.conn.Send(problem)
 	}
-	if ranks := a.host().Ranks; len(ranks) > 0 {
-		if problem := refuseFiles(ranks[0], len(ranks)); problem != nil {
-			return a.conn.Send(problem)
-		}
+	if a.start.Strict && len(a.start.Hosts) > 1 {
+		a.waiting = programs
+		a.audit(programs)
+		return nil
 	}
+	err := a.startPrograms(programs)
+	a.audit(programs)
+	return err
+}
+
+// startPrograms starts what each of this host's ranks runs.
+func (a *agent) startPrograms(programs []*program) error {
 	makeRoom(programs)
 	var failed atomic.Pointer[error]
 	a.processes.Each(len(programs), func(local int) bool {

@@ -72,6 +72,7 @@ func (a *agent) keep(s syscall.Signal) {
 	// Nothing writes any more, so the pumps come to the end of their pipes.
 	a.pumps.Wait()
 	a.endPipes()
+	a.awaitAudit()
 	a.conn.SendBulk(&wire.Done{Left: left}) // behind the last output
 }
 

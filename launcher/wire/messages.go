@@ -105,7 +105,7 @@ type Start struct {
 	PathEnv  string    // PATH of the launcher, which comes before the host's own
 	Unset    []string  // patterns of names that the host does not add to Env
 	Compat   []string  // the launchers whose variables ranks get, gorun first
-	Strict   bool      // limits that the host cannot give are a reason not to start
+	Strict   bool      // what is odd about the host is a reason not to start; ranks wait for Proceed if there are other hosts
 	Rlimits  []Rlimit  // of every rank; those that are not named are the agent's
 	Stdin    []int     // the ranks that read what is forwarded of standard input
 	PTY      []int     // the ranks that get a terminal
@@ -121,7 +121,7 @@ type Start struct {
 }
 
 // Begin follows Start: which of the hosts the agent's is, and what of it each of
-// its ranks gets. They start now.
+// its ranks gets. They start now, unless the job is strict.
 type Begin struct {
 	Node  int
 	Seats []Seat   // in order of local rank
@@ -182,6 +182,23 @@ type Rlimit struct {
 // Ready answers Start once the agent's own services stand: the address of its
 // gossip member, "" for a job of one host.
 type Ready struct{ Gossip string }
+
+// Facts follows Ready in a job of several hosts: what should be alike on all of
+// them. With Start.Strict ranks do not start before Proceed.
+type Facts struct {
+	Time  int64 // Unix time in nanoseconds, after Begin
+	Facts []Fact
+}
+
+// Fact is something that is compared among the hosts that tell it.
+type Fact struct {
+	What   string   // for people, "program ./train"
+	Values []string // for people too, sorted: versions, digests, settings
+	Where  string   // the file that it is about; "": none
+}
+
+// Proceed lets the ranks of a strict job start.
+type Proceed struct{}
 
 // Meet tells an agent where the members of the other hosts are.
 type Meet struct{ Gossip []string }

@@ -14,10 +14,10 @@ type Message any
 // table lists every message; the position is its type on the wire.
 var table = []Message{
 	// agent to launcher
-	&Hello{}, &Examined{}, &FoundPorts{}, &Probed{}, &Block{}, &Ready{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
+	&Hello{}, &Examined{}, &FoundPorts{}, &Probed{}, &Block{}, &Ready{}, &Facts{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
 	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Stack{}, &StacksTaken{}, &Cleaned{},
 	// launcher to agent
-	&File{}, &FileData{}, &Examine{}, &FindPorts{}, &Probe{}, &ShowEnv{}, &Start{}, &Begin{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
+	&File{}, &FileData{}, &Examine{}, &FindPorts{}, &Probe{}, &ShowEnv{}, &Start{}, &Begin{}, &Proceed{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{}, &Pause{}, &Resume{}, &TakeStacks{}, &Clean{},
 	// both ways
 	&Heartbeat{}, &Echo{}, &Relay{},

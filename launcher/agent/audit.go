@@ -1,0 +1,104 @@
+//go:build linux
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/gorun/gorun/launcher/wire"
+)
+
+// In a job of several hosts, each tells what should be alike on all of them, and
+// the launcher compares (launcher/audit.go). Ranks start meanwhile, unless
+// Start.Strict holds them back until the launcher has seen nothing wrong.
+
+// auditPatience bounds how long the end of a job waits for a file that should
+// be compared and cannot be read.
+const auditPatience = time.Second
+
+// audit tells the launcher about this host, in the background.
+func (a *agent) audit(programs []*program) {
+	if len(a.start.Hosts) == 1 {
+		return
+	}
+	m := &wire.Facts{Time: timeNow().UnixNano()}
+	audited := make(chan struct{})
+	a.mu.Lock()
+	a.audited = audited
+	a.mu.Unlock()
+	a.wg.Go(func() {
+		defer close(audited)
+		m.Facts = a.facts(programs)
+		a.conn.Send(m)
+	})
+}
+
+// awaitAudit blocks until the audit has told what it found, but not for long.
+func (a *agent) awaitAudit() {
+	a.mu.Lock()
+	audited := a.audited
+	a.mu.Unlock()
+	if audited == nil {
+		return
+	}
+	timer := time.NewTimer(auditPatience)
+	defer timer.Stop()
+	select {
+	case <-audited:
+	case <-timer.C:
+	}
+}
+
+// proceed starts the ranks that waited for the launcher's word.
+func (a *agent) proceed() error {
+	programs := a.waiting
+	if programs == nil {
+		return errors.New("the launcher sent Proceed where no rank waits")
+	}
+	a.waiting = nil
+	return a.startPrograms(programs)
+}
+
+// facts returns what should be alike on all hosts: of each program that runs
+// here what is executed and what NCCL would be set to, and the libraries that
+// all of them share. A program is left out whose words differ from rank to rank.
+func (a *agent) facts(programs []*program) []wire.Fact {
+	var facts []wire.Fact
+	add := func(what, value, where string) {
+		if value != "" {
+			facts = append(facts, wire.Fact{What: what, Values: []string{value}, Where: where})
+		}
+	}
+	appOf, seen := a.appOf(), map[int]bool{}
+	libraries := ""
+	for local, p := range programs {
+		i := appOf[a.host().Ranks[local]]
+		app := a.start.Apps[i]
+		if seen[i] || app.Templates {
+			continue
+		}
+		seen[i] = true
+		of := ""
+		if len(a.start.Apps) > 1 {
+			of = fmt.Sprintf(" of program %d, %s", i+1, app.Args[0])
+		}
+		if app.Staged == "" {
+			add("program "+app.Args[0], digest(p.path), p.path)
+		}
+		if name, file := script(p, app.Args); name != "" {
+			add("script "+name, digest(file), file)
+		}
+		facts = append(facts, wire.Fact{What: "NCCL's configuration" + of, Values: ncclSettings(p.env, "/etc/nccl.conf")})
+		libraries = lookupEnv(p.env, "LD_LIBRARY_PATH")
+	}
+	for _, name := range []string{"libnccl.so.2", "libcuda.so.1"} {
+		if file := findLibrary(name, libraries); file != "" {
+			add(name, filepath.Base(file), file)
+		}
+	}
+	add("NVIDIA's driver", driverVersion("/proc/driver/nvidia/version"), "")
+	return facts
+}

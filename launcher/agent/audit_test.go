@@ -1,0 +1,101 @@
+//go:build linux
+
+package agent
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// put writes a file below a folder and returns its path.
+func put(t *testing.T, dir, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, content, 0o644))
+	return path
+}
+
+func TestDigestTellsBuildsApart(t *testing.T) {
+	dir := t.TempDir()
+	large := bytes.Repeat([]byte("0123456789abcdef"), 64<<10)
+	changed := func(at int) []byte {
+		b := bytes.Clone(large)
+		b[at]++
+		return b
+	}
+	seen := map[string]string{}
+	for name, content := range map[string][]byte{
+		"empty": nil, "script": []byte("a"), "another script": []byte("b"),
+		"large": large, "longer": append(bytes.Clone(large), 0),
+		"another at the beginning": changed(1000), "another at the end": changed(len(large) - 1000),
+	} {
+		d := digest(put(t, dir, name, content))
+		require.Len(t, d, 8)
+		require.NotContains(t, seen, d, "%s is like %s", name, seen[d])
+		seen[d] = name
+		require.Equal(t, d, digest(put(t, dir, "again", content)))
+	}
+	require.Empty(t, digest(filepath.Join(dir, "missing")))
+	require.Empty(t, digest(dir))
+}
+
+func TestScriptIsWhatAnInterpreterRuns(t *testing.T) {
+	dir := t.TempDir()
+	train := put(t, dir, "src/train.py", nil)
+	put(t, dir, "data.csv", nil)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"by a relative path":           {[]string{"python3", "src/train.py", "data.csv"}, train},
+		"by an absolute path":          {[]string{"/usr/bin/python3.11", train}, train},
+		"behind flags and their words": {[]string{"python", "-u", "-W", "ignore", "src/train.py"}, train},
+		"not one that is not there":    {[]string{"python3", "src/other.py"}, ""},
+		"not what a module reads":      {[]string{"python3", "-m", "csvtool", "data.csv"}, ""},
+		"not what a command reads":     {[]string{"sh", "-c", "cat data.csv", "data.csv"}, ""},
+		"not what a program reads":     {[]string{"./train", "data.csv"}, ""},
+		"not without a name":           {[]string{"3", "data.csv"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, file := script(&program{dir: dir}, c.args)
+			require.Equal(t, c.want, file)
+		})
+	}
+}
+
+func TestSettingsOfNCCLAreTheEnvironmentsThenTheFiles(t *testing.T) {
+	home := t.TempDir()
+	put(t, home, ".nccl.conf", []byte("NCCL_DEBUG=WARN\r\nNCCL_IB_HCA=mlx5_0\n# NCCL_ALGO=Ring\nNCCL_X\nOTHER=1\nNCCL_SOCKET_IFNAME=eth0"))
+	system := put(t, home, "system.conf", []byte("NCCL_IB_HCA=mlx5_9\nNCCL_IB_TC=106\n"))
+	env := []string{"HOME=" + home, "NCCL_DEBUG=INFO", "NCCL_RAS_ADDR=localhost:1", "PATH=/bin"}
+	require.Equal(t, []string{"NCCL_DEBUG=INFO", "NCCL_IB_HCA=mlx5_0", "NCCL_IB_TC=106"}, ncclSettings(env, system))
+
+	named := put(t, home, "other.conf", []byte("NCCL_IB_HCA=mlx5_1\n"))
+	require.Equal(t, []string{"NCCL_CONF_FILE=" + named, "NCCL_IB_HCA=mlx5_1", "NCCL_IB_TC=106"}, ncclSettings([]string{"HOME=" + home, "NCCL_CONF_FILE=" + named}, system))
+	require.Empty(t, ncclSettings([]string{"HOME=" + home, "NCCL_CONF_FILE=" + home + "/missing"}, home)[1:])
+}
+
+func TestLibrariesTellTheirVersions(t *testing.T) {
+	dir := t.TempDir()
+	file := put(t, dir, "libnccl.so.2.27.3", nil)
+	require.NoError(t, os.Symlink("libnccl.so.2.27.3", filepath.Join(dir, "libnccl.so.2")))
+	require.Equal(t, file, findLibrary("libnccl.so.2", "/missing:"+dir))
+	require.Empty(t, findLibrary("libnosuch.so.7", dir))
+}
+
+func TestDriverVersion(t *testing.T) {
+	dir := t.TempDir()
+	for content, want := range map[string]string{
+		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n": "535.104.05",
+		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build  (dvs-builder@U16-I3)\n":                                       "560.35.03",
+		"GCC version:\n": "",
+	} {
+		require.Equal(t, want, driverVersion(put(t, dir, "version", []byte(content))))
+	}
+	require.Empty(t, driverVersion(filepath.Join(dir, "missing")))
+}
