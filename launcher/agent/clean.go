@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gorun/gorun/launcher/agent/proc"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -76,9 +77,9 @@ func (s *survey) cleanJob(job string, dry bool) wire.LostJob {
 		pids = append(pids, g.Processes()...)
 	}
 	slices.Sort(pids)
-	pids = slices.DeleteFunc(slices.Compact(pids), func(pid int) bool { return s.self[pid] || !alive(pid) })
+	pids = slices.DeleteFunc(slices.Compact(pids), func(pid int) bool { return s.self[pid] || !proc.Alive(pid) })
 	for _, pid := range pids[:min(len(pids), maxListed)] {
-		lost.Processes = append(lost.Processes, wire.LostProcess{PID: pid, Command: shortCommand(commandLine(pid))})
+		lost.Processes = append(lost.Processes, wire.LostProcess{PID: pid, Command: proc.ShortCommand(proc.CommandLine(pid))})
 	}
 	if dry {
 		return lost

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/gorun/gorun/launcher/agent/proc"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -89,7 +90,7 @@ func TestCleanTellsLostJobsFromRunning(t *testing.T) {
 	for _, cmd := range spared {
 		require.False(t, pids[cmd.Process.Pid], "%v", cmd)
 	}
-	require.True(t, alive(erased), "it was only to look")
+	require.True(t, proc.Alive(erased), "it was only to look")
 	require.DirExists(t, folder)
 
 	found = cleanHost(&wire.Clean{Jobs: []string{lost, running}})
@@ -98,10 +99,10 @@ func TestCleanTellsLostJobsFromRunning(t *testing.T) {
 		require.Error(t, cmd.Wait())
 		require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
 	}
-	require.False(t, alive(erased))
+	require.False(t, proc.Alive(erased))
 	require.NoDirExists(t, folder)
 	for _, cmd := range spared {
-		require.True(t, alive(cmd.Process.Pid), "%v", cmd)
+		require.True(t, proc.Alive(cmd.Process.Pid), "%v", cmd)
 	}
 	require.Empty(t, cleanHost(&wire.Clean{Jobs: []string{lost, running}}).Lost)
 }
@@ -169,7 +170,7 @@ func TestCleanFindsWhatHasErasedItsEnvironment(t *testing.T) {
 		require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), name)
 	}
 	for name, cmd := range spared {
-		require.True(t, alive(cmd.Process.Pid), name)
+		require.True(t, proc.Alive(cmd.Process.Pid), name)
 	}
 }
 
@@ -184,9 +185,9 @@ func TestAnOrphanIsToldFromAChildOfInit(t *testing.T) {
 	_, err = fmt.Sscan(string(b), &orphan)
 	require.NoError(t, err)
 	defer syscall.Kill(orphan, syscall.SIGKILL)
-	init, _, ok := parent(orphan)
+	init, _, ok := proc.Parent(orphan)
 	require.True(t, ok)
-	if comm := commandLine(init); init != 1 && filepath.Base(comm[0]) != "systemd" {
+	if comm := proc.CommandLine(init); init != 1 && filepath.Base(comm[0]) != "systemd" {
 		t.Skipf("orphans fall to process %d here, %q", init, comm)
 	}
 	require.True(t, isOrphan(orphan, init))
@@ -240,9 +241,4 @@ func TestDisusedFiles(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int64{"gorun-old": 5, ".part-old": 5, "files/old": 5}, names)
-}
-
-func TestShortCommand(t *testing.T) {
-	require.Equal(t, "sh -c a b?", shortCommand([]string{"sh", "-c", "a\nb\xff"}))
-	require.Len(t, []rune(shortCommand([]string{string(make([]byte, 4096))})), 101)
 }

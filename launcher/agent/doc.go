@@ -19,6 +19,27 @@
 // because the kernel's parent-death signal follows the thread that forked, not
 // the process (golang/go#27505).
 //
+// # Where to look
+//
+// [Main] is four programs, and each has files of its own:
+//
+//	the agent       agent.go acts on the launcher's messages, one after the other
+//	  asked first   facts, examine, probe, ports, store: what this host is and has
+//	  starts        prepare, program, env, seat, mpi, argroom say what a rank is;
+//	                rank, pipes, pty start it, in the nursery and its jobgroup
+//	  serves        services, notice: the job socket, and the member of the cluster
+//	  carries       output, lookout, input, stream
+//	  ends          stop, pause, dying, oom, stack, lease
+//	the guardian    guardian.go
+//	what was left   sweep ends one job, lost finds all that are lost, clean
+//	                answers gorun clean, trace knows processes without environment,
+//	                cache finds what nothing uses any more
+//	before a rank   exec.go
+//
+// What an agent leaves in the file system and in environments, by which the
+// others find it, is in folder.go and jobpath.go. What the kernel tells of
+// processes is package proc.
+//
 // # Life and death
 //
 // The stream to the launcher is the agent's lease on life. Its end, or silence

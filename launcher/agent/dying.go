@@ -2,7 +2,11 @@
 
 package agent
 
-import "time"
+import (
+	"time"
+
+	"github.com/gorun/gorun/launcher/agent/proc"
+)
 
 // A process that ends closes its files and sockets before it can be reaped,
 // and giving back a GPU can take long in between. Its peers may see that, fail
@@ -14,7 +18,7 @@ import "time"
 // noteDying notes the ranks that are ending at now. a.mu is held.
 func (a *agent) noteDying(now time.Time) {
 	for _, r := range a.ranks {
-		if r.alive && r.pid > 0 && r.dying.IsZero() && exiting(r.pid) {
+		if r.alive && r.pid > 0 && r.dying.IsZero() && proc.Exiting(r.pid) {
 			r.dying = now
 		}
 	}

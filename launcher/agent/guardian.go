@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/agent/proc"
 )
 
 // guard starts the agent of a job and outlives it: the processes that a dead
@@ -48,7 +50,7 @@ func guard(job string) error {
 		return err
 	}
 	defer removeFolders(token)
-	left := killDescendants(nil)
+	left := proc.KillDescendants(nil)
 	if status.Signaled() { // it did not come to remove its control group
 		left = append(left, sweepGroups(token)...)
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/gorun/gorun/launcher/agent/cgroup"
+	"github.com/gorun/gorun/launcher/agent/proc"
 )
 
 // jobGroup is the control group of the ranks of one agent and of all that they
@@ -67,7 +68,7 @@ func (j *jobGroup) close() {
 // prefix, and returns their processes that did not go.
 func sweepGroups(prefix string) (left []int) {
 	for _, g := range cgroup.Find(groupName(prefix)) {
-		left = append(left, killAll(func() []int {
+		left = append(left, proc.Kill(func() []int {
 			pids := g.Processes()
 			if len(pids) > 0 {
 				g.Kill()

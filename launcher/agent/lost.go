@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/agent/cgroup"
+	"github.com/gorun/gorun/launcher/agent/proc"
 )
 
 // A job is lost on a host when none of its agents there lives, for an agent
@@ -100,7 +101,7 @@ func (s *survey) lost() (jobs []string) {
 // ancestry returns this process and those above it.
 func ancestry() map[int]bool {
 	above := map[int]bool{}
-	for pid, ok := os.Getpid(), true; ok && pid > 0 && !above[pid]; pid, _, ok = parent(pid) {
+	for pid, ok := os.Getpid(), true; ok && pid > 0 && !above[pid]; pid, _, ok = proc.Parent(pid) {
 		above[pid] = true
 	}
 	return above
@@ -114,8 +115,8 @@ func ancestry() map[int]bool {
 func jobMarks(self map[int]bool) map[int]string {
 	jobs, parents := map[int]string{}, map[int]int{}
 	doors := doors()
-	for _, pid := range ownProcesses() {
-		ppid, state, ok := parent(pid)
+	for _, pid := range proc.Own() {
+		ppid, state, ok := proc.Parent(pid)
 		if !ok || state == 'Z' || state == 'X' {
 			continue
 		}
@@ -146,7 +147,7 @@ func jobMarks(self map[int]bool) map[int]string {
 
 // readAgents notes the agents and guardians among the processes.
 func (s *survey) readAgents() {
-	for _, pid := range ownProcesses() {
+	for _, pid := range proc.Own() {
 		if job, token := agentOf(pid); job != "" && !s.hung[pid] {
 			s.jobs[job] = true
 			s.agents[token] = true
@@ -158,15 +159,15 @@ func (s *survey) readAgents() {
 // launcher is gone and, of the jobs that were named, those that are stopped.
 func hungAgents(named []string) map[int]bool {
 	hung := map[int]bool{}
-	for _, pid := range ownProcesses() {
+	for _, pid := range proc.Own() {
 		job, token := agentOf(pid)
-		guardian, state, ok := parent(pid)
+		guardian, state, ok := proc.Parent(pid)
 		if token == "" || !ok {
 			continue
 		}
 		above, guardianState := guardian, state
 		if of, none := agentOf(guardian); of == job && none == "" {
-			above, guardianState, _ = parent(guardian)
+			above, guardianState, _ = proc.Parent(guardian)
 		}
 		stopped := state == 'T' || guardianState == 'T'
 		if stopped && slices.Contains(named, job) || isOrphan(pid, above) {
@@ -183,7 +184,7 @@ func hungAgents(named []string) map[int]bool {
 // a system's first process, or a user's service manager. Where it may as well be
 // the launcher, as in a container, it shares its session with what it starts.
 func isOrphan(pid, init int) bool {
-	words := commandLine(init)
+	words := proc.CommandLine(init)
 	if init != 1 && (len(words) == 0 || filepath.Base(words[0]) != "systemd") {
 		return false
 	}
@@ -195,7 +196,7 @@ func isOrphan(pid, init int) bool {
 // agentOf returns the job whose agent or guardian a process is, and the token,
 // which only the agent knows; "" if it is neither.
 func agentOf(pid int) (job, token string) {
-	words := commandLine(pid)
+	words := proc.CommandLine(pid)
 	switch {
 	case len(words) != 4 || words[1] != "agent":
 		return "", ""
@@ -296,7 +297,7 @@ func held(folder string, unchanged time.Duration) bool {
 // go. Every round looks again who they are: a number may be another's by then.
 func killLost(job string) (left []int) {
 	self := ancestry()
-	return killAll(func() (pids []int) {
+	return proc.Kill(func() (pids []int) {
 		for pid, of := range jobMarks(self) {
 			if of == job {
 				pids = append(pids, pid)

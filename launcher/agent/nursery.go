@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/agent/proc"
 )
 
 // maxForkers bounds the threads that fork. A fork waits until its child has
@@ -153,7 +155,7 @@ func (n *nursery) Close() {
 func (n *nursery) Signal(leader int, s syscall.Signal) { syscall.Kill(-leader, s) }
 
 func (n *nursery) SignalStrays(leaders map[int]bool, s syscall.Signal) {
-	for _, pid := range descendants() {
+	for _, pid := range proc.Descendants() {
 		if group, err := unix.Getpgid(pid); err == nil && !leaders[group] {
 			syscall.Kill(pid, s)
 		}
@@ -161,16 +163,16 @@ func (n *nursery) SignalStrays(leaders map[int]bool, s syscall.Signal) {
 }
 
 func (n *nursery) Stopped() bool {
-	return !slices.ContainsFunc(descendants(), func(pid int) bool {
-		_, state, ok := parent(pid)
+	return !slices.ContainsFunc(proc.Descendants(), func(pid int) bool {
+		_, state, ok := proc.Parent(pid)
 		return ok && state != 'T' && state != 't' && state != 'Z'
 	})
 }
 
 func (n *nursery) AwaitStrays(deadline time.Time) (gone bool) {
-	left := descendants()
-	awaitPIDs(left, deadline)
+	left := proc.Descendants()
+	proc.Await(left, deadline)
 	return len(left) == 0
 }
 
-func (n *nursery) KillRest() (left []int) { return killDescendants(n.group.kill) }
+func (n *nursery) KillRest() (left []int) { return proc.KillDescendants(n.group.kill) }

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gorun/gorun/launcher/agent/proc"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -58,7 +59,7 @@ func (a *agent) takeStacks(m *wire.TakeStacks) {
 	wg.Wait()
 	if m.Ending {
 		end, _ := ctx.Deadline()
-		awaitPIDs(a.quitGoPrograms(leaders), timeNow().Add(min(quitPatience, time.Until(end))))
+		proc.Await(a.quitGoPrograms(leaders), timeNow().Add(min(quitPatience, time.Until(end))))
 	}
 }
 
@@ -101,8 +102,8 @@ func (a *agent) quitGoPrograms(leaders []*rank) (told []int) {
 // family returns a process and the first of those below it.
 func family(pid int) []int {
 	children := map[int][]int{}
-	for _, p := range processes() {
-		if ppid, state, ok := parent(p); ok && state != 'Z' && state != 'X' {
+	for _, p := range proc.All() {
+		if ppid, state, ok := proc.Parent(p); ok && state != 'Z' && state != 'X' {
 			children[ppid] = append(children[ppid], p)
 		}
 	}
@@ -118,7 +119,7 @@ func family(pid int) []int {
 func (a *agent) describeProcess(ctx context.Context, pid int) string {
 	var b strings.Builder
 	threads := threadsOf(pid)
-	fmt.Fprintf(&b, "%s\n", shortCommand(commandLine(pid)))
+	fmt.Fprintf(&b, "%s\n", proc.ShortCommand(proc.CommandLine(pid)))
 	for _, tid := range threads[:min(len(threads), maxStackThreads)] {
 		b.WriteString(describeThread(pid, tid))
 	}
@@ -156,7 +157,7 @@ func describeThread(pid, tid int) string {
 		}
 		return strings.TrimSpace(string(b))
 	}
-	_, state, ok := parent(tid) // a thread's number is a process's for /proc
+	_, state, ok := proc.Parent(tid) // a thread's number is a process's for /proc
 	if !ok {
 		return ""
 	}

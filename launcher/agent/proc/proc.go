@@ -1,6 +1,7 @@
 //go:build linux
 
-package agent
+// Package proc finds, describes and kills processes by what /proc tells of them.
+package proc
 
 import (
 	"bytes"
@@ -13,10 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What /proc tells of processes.
-
-// processes lists the process ids of this PID namespace.
-func processes() []int {
+// All lists the process ids of this PID namespace.
+func All() []int {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -32,12 +31,12 @@ func processes() []int {
 	return pids
 }
 
-// ownProcesses lists the processes that are this user's to end: root's are all.
-func ownProcesses() []int {
+// Own lists the processes that are this user's to end: root's are all.
+func Own() []int {
 	if os.Geteuid() == 0 {
-		return processes()
+		return All()
 	}
-	return slices.DeleteFunc(processes(), func(pid int) bool {
+	return slices.DeleteFunc(All(), func(pid int) bool {
 		var stat unix.Stat_t
 		err := unix.Stat(filepath.Join("/proc", strconv.Itoa(pid)), &stat)
 		return err != nil || int(stat.Uid) != os.Geteuid()
@@ -55,8 +54,8 @@ func statFields(pid int) []string {
 	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 }
 
-// parent returns a process's parent and its own state.
-func parent(pid int) (ppid int, state byte, ok bool) {
+// Parent returns a process's parent and its own state.
+func Parent(pid int) (ppid int, state byte, ok bool) {
 	fields := statFields(pid)
 	if len(fields) < 2 {
 		return 0, 0, false
@@ -65,14 +64,14 @@ func parent(pid int) (ppid int, state byte, ok bool) {
 	return ppid, fields[0][0], err == nil
 }
 
-// alive says whether a process is neither gone nor a zombie.
-func alive(pid int) bool {
-	_, state, ok := parent(pid)
+// Alive says whether a process is neither gone nor a zombie.
+func Alive(pid int) bool {
+	_, state, ok := Parent(pid)
 	return ok && state != 'Z' && state != 'X'
 }
 
-// exiting reports whether a process has begun to end, as a zombie has too.
-func exiting(pid int) bool {
+// Exiting reports whether a process has begun to end, as a zombie has too.
+func Exiting(pid int) bool {
 	fields := statFields(pid)
 	if len(fields) < 7 {
 		return false
@@ -84,8 +83,8 @@ func exiting(pid int) bool {
 // flagExiting is PF_EXITING of the kernel's include/linux/sched.h.
 const flagExiting = 0x4
 
-// commandLine returns the words of a process, none if it has ended.
-func commandLine(pid int) []string {
+// CommandLine returns the words of a process, none if it has ended.
+func CommandLine(pid int) []string {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if err != nil || len(b) == 0 {
 		return nil
@@ -93,8 +92,8 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
-// shortCommand is a command line as a list shows it.
-func shortCommand(words []string) string {
+// ShortCommand is a command line as a list shows it.
+func ShortCommand(words []string) string {
 	const most = 100
 	text := strings.ToValidUTF8(strings.Join(words, " "), "?")
 	text = strings.Map(func(r rune) rune {

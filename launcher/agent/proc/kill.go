@@ -1,0 +1,97 @@
+//go:build linux
+
+package proc
+
+import (
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Patience bounds how long killed processes may take to go: one in an
+// uninterruptible sleep, on a dead file server, stays for ever.
+const Patience = 2 * time.Second
+
+// KillDescendants kills every process below this one, which must be a child
+// sub-reaper, and returns those that did not go. If there are any, it calls
+// first, if not nil, in every round.
+func KillDescendants(first func()) (left []int) {
+	return Kill(func() []int {
+		left := Descendants()
+		if len(left) > 0 && first != nil {
+			first()
+		}
+		return left
+	})
+}
+
+// Kill kills what list returns until it returns nothing, and returns what
+// did not go in time. Going round meets the race with fork: what was killed
+// forks no more, so every round has fewer parents.
+func Kill(list func() []int) (left []int) {
+	end := time.Now().Add(Patience)
+	for {
+		left = list()
+		if len(left) == 0 || time.Now().After(end) {
+			return left
+		}
+		for _, pid := range left {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		Await(left, end)
+	}
+}
+
+// Await blocks until every one of the processes has ended, or till the
+// deadline. A zombie has ended.
+func Await(pids []int, deadline time.Time) {
+	var waiting []unix.PollFd
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			defer unix.Close(fd)
+			waiting = append(waiting, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	for len(waiting) > 0 {
+		rest := time.Until(deadline)
+		if rest <= 0 {
+			return
+		}
+		if _, err := unix.Poll(waiting, int(rest/time.Millisecond)+1); err != nil && err != unix.EINTR {
+			return
+		}
+		waiting = slices.DeleteFunc(waiting, func(p unix.PollFd) bool { return p.Revents != 0 })
+	}
+}
+
+// Descendants lists the living processes below this one, zombies aside. It
+// must be a child sub-reaper: then a process without children has no
+// descendants, which is the usual case and cheap to see.
+func Descendants() []int {
+	if err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err == unix.ECHILD {
+		return nil
+	}
+	children := map[int][]int{}
+	zombie := map[int]bool{}
+	for _, pid := range All() {
+		ppid, state, ok := Parent(pid)
+		if !ok {
+			continue
+		}
+		children[ppid] = append(children[ppid], pid)
+		zombie[pid] = state == 'Z' || state == 'X'
+	}
+	var all []int
+	for queue := []int{os.Getpid()}; len(queue) > 0; queue = queue[1:] {
+		for _, pid := range children[queue[0]] {
+			queue = append(queue, pid)
+			if !zombie[pid] {
+				all = append(all, pid)
+			}
+		}
+	}
+	return all
+}
