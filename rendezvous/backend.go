@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+
+	"github.com/gorun/gorun/rankenv"
 )
 
 // Limits of what a job may publish, chosen so that a value travels in one
@@ -52,9 +54,15 @@ type Backend interface {
 	// Lost waits until ranks of the epoch are lost and returns all that are,
 	// ascending.
 	Lost(ctx context.Context, epoch int) ([]int, error)
-	// Events yields the events since the epoch began, and then those to come.
-	// It ends with the error of its context.
+	// Events yields the events since the epoch began, and then those to come,
+	// of later epochs too. It ends with the error of its context.
 	Events(ctx context.Context, epoch int) iter.Seq2[Event, error]
+	// NextEpoch waits for the epoch after that one, which begins when all its
+	// living ranks have called, and returns the place of rank in it, as far as
+	// the plan tells it, and the ranks that have none, in the old numbers. All
+	// other calls for the old epoch are ErrStale from then on, those that wait
+	// too. Its *MissingError names ranks that have not called.
+	NextEpoch(ctx context.Context, after, rank int) (w rankenv.World, departed []int, err error)
 }
 
 // Host is one host of the plan.

@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/gorun/gorun/rankenv"
 )
 
 // How a connection is used. Callers write requests under a lock and wait for
@@ -21,17 +23,18 @@ import (
 // server to say who is missing. It passes only if the server is stopped.
 const cancelTimeout = time.Second
 
-// client is the Backend at the other end of a connection. It serves one rank of
-// one epoch: others are refused.
+// client is the Backend at the other end of a connection. It serves one rank, in
+// one epoch at a time: others are refused.
 type client struct {
-	conn        net.Conn
-	epoch, rank int
-	ring        []int
-	reader      sync.WaitGroup
+	conn   net.Conn
+	reader sync.WaitGroup
 
 	writing chan struct{} // holds a token while a frame is written
 
 	mu     sync.Mutex
+	at     seat
+	ring   []int
+	size   int                // of the next epoch; 0: it has not begun
 	last   uint32             // id of the last request
 	calls  map[uint32]*answer // under way
 	closed bool
@@ -92,7 +95,7 @@ func greet(ctx context.Context, conn net.Conn, rank, size int) (_ *client, err e
 		if m.magic != protocolMagic || m.version != protocolVersion {
 			return nil, fmt.Errorf("rendezvous: the server speaks version %d of the protocol, want %d", m.version, protocolVersion)
 		}
-		return &client{conn: conn, rank: rank, ring: m.ring, writing: make(chan struct{}, 1), calls: map[uint32]*answer{}}, nil
+		return &client{conn: conn, at: seat{0, rank}, ring: m.ring, writing: make(chan struct{}, 1), calls: map[uint32]*answer{}}, nil
 	}
 	return nil, fmt.Errorf("rendezvous: the server answered hello with %T", m)
 }
@@ -144,7 +147,7 @@ func (c *client) close() error {
 
 // send writes one frame. If ctx ends in the middle of it, which takes a server
 // that does not read, the connection is of no use any more and is closed.
-func (c *client) send(ctx context.Context, id uint32, m message) error {
+func (c *client) send(ctx context.Context, epoch int, id uint32, m message) error {
 	b, err := frame(id, m)
 	if err != nil {
 		return err
@@ -154,6 +157,9 @@ func (c *client) send(ctx context.Context, id uint32, m message) error {
 		defer func() { <-c.writing }()
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if err := c.enter(epoch, m); err != nil {
+		return err
 	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -182,15 +188,31 @@ func (c *client) send(ctx context.Context, id uint32, m message) error {
 	return fmt.Errorf("rendezvous: connection to the meeting place: %w", err)
 }
 
+// enter refuses what belongs to another epoch than the server takes next for
+// granted. Behind hello that is another one. The token of writing is held.
+func (c *client) enter(epoch int, m message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, cancels := m.(*cancelMsg); !cancels && epoch != c.at.epoch {
+		return c.stale(epoch)
+	}
+	if h, ok := m.(*helloMsg); ok {
+		c.at, c.size = seat{h.epoch, h.rank}, 0
+	}
+	return nil
+}
+
+// stale is the error of a call for another epoch. c.mu is held.
+func (c *client) stale(epoch int) error {
+	return fmt.Errorf("%w: %d, it is %d", ErrStale, epoch, c.at.epoch)
+}
+
 // errStop is returned by take to end a call whose last answer has not come.
 var errStop = errors.New("rendezvous: caller has enough")
 
 // call sends a request and hands each answer to take until the last, which is
 // one that take calls so, or failed.
 func (c *client) call(ctx context.Context, epoch int, m message, take func(message) (last bool, err error)) error {
-	if epoch != c.epoch {
-		return fmt.Errorf("%w: %d is not that of the connection", ErrStale, epoch)
-	}
 	a := &answer{more: make(chan struct{}, 1)}
 	c.mu.Lock()
 	if c.err != nil {
@@ -207,7 +229,7 @@ func (c *client) call(ctx context.Context, epoch int, m message, take func(messa
 		delete(c.calls, id)
 		c.mu.Unlock()
 	}()
-	if err := c.send(ctx, id, m); err != nil {
+	if err := c.send(ctx, epoch, id, m); err != nil {
 		return err
 	}
 
@@ -255,7 +277,7 @@ func (c *client) call(ctx context.Context, epoch int, m message, take func(messa
 func (c *client) cancel(ctx context.Context, id uint32) error {
 	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer release()
-	return c.send(ctx, id, &cancelMsg{})
+	return c.send(ctx, 0, id, &cancelMsg{})
 }
 
 // last makes a take of one answer, of type M.
@@ -274,11 +296,41 @@ func unexpected(m message) error {
 	return fmt.Errorf("rendezvous: the server answered with %T", m)
 }
 
-func (c *client) Open(_ context.Context, epoch, rank int) ([]int, error) {
-	if epoch != c.epoch || rank != c.rank {
-		return nil, fmt.Errorf("rendezvous: the connection was made for rank %d, not %d", c.rank, rank)
+// Open is how the Job of the connection's rank begins an epoch.
+func (c *client) Open(ctx context.Context, epoch, rank int) ([]int, error) {
+	c.mu.Lock()
+	at, size, ring := c.at, c.size, c.ring
+	c.mu.Unlock()
+	if (at == seat{epoch, rank}) {
+		return ring, nil
 	}
-	return c.ring, nil
+	if epoch != at.epoch+1 || size == 0 {
+		return nil, fmt.Errorf("rendezvous: the connection was made for rank %d of epoch %d, not %d of %d", at.rank, at.epoch, rank, epoch)
+	}
+	hello := &helloMsg{magic: protocolMagic, version: protocolVersion, epoch: epoch, rank: rank, size: size}
+	err := c.call(ctx, at.epoch, hello, last(func(m *welcomeMsg) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		ring, c.ring = m.ring, m.ring
+	}))
+	if err != nil {
+		c.conn.Close() // which epoch the server is in is not known any more
+		return nil, err
+	}
+	return ring, nil
+}
+
+func (c *client) NextEpoch(ctx context.Context, after, rank int) (w rankenv.World, departed []int, err error) {
+	if err := c.own(after, rank); err != nil {
+		return w, nil, err
+	}
+	err = c.call(ctx, after, &nextMsg{}, last(func(m *placeMsg) {
+		w, departed = m.world, m.departed
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.size = w.Size
+	}))
+	return w, departed, err
 }
 
 func (c *client) Put(ctx context.Context, epoch int, key string, value []byte) error {
@@ -297,7 +349,7 @@ func (c *client) Get(ctx context.Context, epoch int, key string) (value []byte, 
 }
 
 func (c *client) Offer(ctx context.Context, epoch, rank int, key string, value []byte) error {
-	if err := c.own(rank); err != nil {
+	if err := c.own(epoch, rank); err != nil {
 		return err
 	}
 	if err := CheckValue(key, value); err != nil {
@@ -307,8 +359,8 @@ func (c *client) Offer(ctx context.Context, epoch, rank int, key string, value [
 }
 
 func (c *client) Fetch(ctx context.Context, epoch, rank int, key string) (value []byte, err error) {
-	if rank < 0 || rank >= len(c.ring) {
-		return nil, fmt.Errorf("rendezvous: rank is %d, want 0 to %d", rank, len(c.ring)-1)
+	if size := c.ranks(); rank < 0 || rank >= size {
+		return nil, fmt.Errorf("rendezvous: rank is %d, want 0 to %d", rank, size-1)
 	}
 	if err := CheckValue(key, nil); err != nil {
 		return nil, err
@@ -318,7 +370,7 @@ func (c *client) Fetch(ctx context.Context, epoch, rank int, key string) (value 
 }
 
 func (c *client) Barrier(ctx context.Context, epoch, rank int, name string) error {
-	if err := c.own(rank); err != nil {
+	if err := c.own(epoch, rank); err != nil {
 		return err
 	}
 	if err := CheckValue(name, nil); err != nil {
@@ -328,26 +380,39 @@ func (c *client) Barrier(ctx context.Context, epoch, rank int, name string) erro
 }
 
 // own refuses ranks that are not the connection's.
-func (c *client) own(rank int) error {
-	if rank != c.rank {
-		return fmt.Errorf("rendezvous: the connection was made for rank %d, not %d", c.rank, rank)
+func (c *client) own(epoch, rank int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch != c.at.epoch {
+		return c.stale(epoch)
+	}
+	if rank != c.at.rank {
+		return fmt.Errorf("rendezvous: the connection was made for rank %d, not %d", c.at.rank, rank)
 	}
 	return nil
 }
 
+// ranks returns the number of ranks of the epoch.
+func (c *client) ranks() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ring)
+}
+
 func (c *client) Exchange(ctx context.Context, epoch, rank int, name string, value []byte) ([][]byte, error) {
-	if err := c.own(rank); err != nil {
+	if err := c.own(epoch, rank); err != nil {
 		return nil, err
 	}
 	if err := CheckValue(name, value); err != nil {
 		return nil, err
 	}
-	all := make([][]byte, 0, len(c.ring))
+	size := c.ranks()
+	all := make([][]byte, 0, size)
 	err := c.call(ctx, epoch, &exchangeMsg{keyed{name, value}}, func(m message) (bool, error) {
 		switch m := m.(type) {
 		case *valuesMsg:
-			if len(all)+len(m.values) > len(c.ring) {
-				return true, fmt.Errorf("rendezvous: the server answered with more than %d values", len(c.ring))
+			if len(all)+len(m.values) > size {
+				return true, fmt.Errorf("rendezvous: the server answered with more than %d values", size)
 			}
 			// A few bytes of each: they are the caller's, and must not hold the
 			// frame.
@@ -356,8 +421,8 @@ func (c *client) Exchange(ctx context.Context, epoch, rank int, name string, val
 			}
 			return false, nil
 		case *doneMsg:
-			if len(all) != len(c.ring) {
-				return true, fmt.Errorf("rendezvous: the server answered with %d values, want %d", len(all), len(c.ring))
+			if len(all) != size {
+				return true, fmt.Errorf("rendezvous: the server answered with %d values, want %d", len(all), size)
 			}
 			return true, nil
 		}

@@ -10,8 +10,8 @@ var (
 	// ErrExists is in the error of [Job.Put] under a key that has another value,
 	// and of an [Job.Exchange] or [Job.Barrier] whose name has served already.
 	ErrExists = errors.New("rendezvous: key has another value")
-	// ErrStale is in the error of a call for an epoch that the meeting place
-	// does not serve.
+	// ErrStale is in the error of a call for an epoch that is over, or has not
+	// begun.
 	ErrStale = errors.New("rendezvous: epoch is over")
 	// ErrClosed is the error of calls on a closed Job.
 	ErrClosed = errors.New("rendezvous: job is closed")

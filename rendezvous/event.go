@@ -22,7 +22,8 @@ type Event struct {
 type Kind string
 
 // The kinds of events. Suspected is a hint that a host does not answer the
-// others; only Lost, the launcher's verdict, says that ranks are gone.
+// others; only Lost, the launcher's verdict, says that ranks are gone. NewEpoch
+// ends its Epoch, and its Ranks go on.
 const (
 	Joined    Kind = "joined"
 	Left      Kind = "left"

@@ -34,7 +34,8 @@ func (m *Memory) Barrier(ctx context.Context, epoch, rank int, name string) erro
 // Arrive is the first half of Exchange: it brings rank's value and does not
 // block. It tells whether that is news, or the rank has come with it before.
 func (m *Memory) Arrive(epoch, rank int, name string, value []byte) (news bool, err error) {
-	if err := m.check(epoch, rank); err != nil {
+	e, err := m.at(epoch, rank)
+	if err != nil {
 		return false, err
 	}
 	if err := CheckValue(name, value); err != nil {
@@ -42,14 +43,14 @@ func (m *Memory) Arrive(epoch, rank int, name string, value []byte) (news bool, 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := len(m.hosts)
-	x := m.exchanges[name]
+	n := len(e.hosts)
+	x := e.exchanges[name]
 	if x == nil {
-		if err := m.grow(len(name) + 2*n + overhead); err != nil { // 2: the flags
+		if err := e.grow(len(name) + 2*n + overhead); err != nil { // 2: the flags
 			return false, err
 		}
 		x = &exchange{came: make([]bool, n), served: make([]bool, n), missing: n, whole: make(chan struct{})}
-		m.exchanges[name] = x
+		e.exchanges[name] = x
 	}
 	if x.came[rank] {
 		if x.served[rank] || !bytes.Equal(x.value(rank), value) {
@@ -62,7 +63,7 @@ func (m *Memory) Arrive(epoch, rank int, name string, value []byte) (news bool, 
 		if x.values == nil {
 			size += 24 * n // the headers of slices
 		}
-		if err := m.grow(size); err != nil {
+		if err := e.grow(size); err != nil {
 			return false, err
 		}
 		if x.values == nil {
@@ -92,7 +93,7 @@ func (m *Memory) Await(ctx context.Context, epoch, rank int, name string) ([][]b
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	values := make([][]byte, len(m.hosts))
+	values := make([][]byte, len(x.came))
 	for rank := range values {
 		values[rank] = append([]byte{}, x.value(rank)...)
 	}
@@ -106,23 +107,28 @@ func (m *Memory) AwaitBarrier(ctx context.Context, epoch, rank int, name string)
 }
 
 func (m *Memory) await(ctx context.Context, epoch, rank int, name string) (*exchange, error) {
-	if err := m.check(epoch, rank); err != nil {
+	e, err := m.at(epoch, rank)
+	if err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	x := m.exchanges[name]
+	x := e.exchanges[name]
 	if x == nil || !x.came[rank] {
 		return nil, fmt.Errorf("rendezvous: rank %d awaits %q before it has arrived", rank, name)
 	}
 	m.mu.Unlock()
 	select {
 	case <-x.whole:
+	case <-e.over:
 	case <-ctx.Done():
 	}
 	m.mu.Lock()
+	if x.missing > 0 && e.ended() {
+		return nil, e.stale()
+	}
 	if x.missing > 0 {
-		return nil, m.missing(fmt.Sprintf("%q", name), func(rank int) bool { return x.came[rank] }, ctx.Err())
+		return nil, e.missing(fmt.Sprintf("%q", name), func(rank int) bool { return x.came[rank] }, ctx.Err())
 	}
 	x.served[rank] = true
 	return x, nil

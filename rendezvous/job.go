@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gorun/gorun/rankenv"
 )
@@ -16,32 +17,36 @@ import (
 // Job is one epoch of a job, seen by one rank. It is an nccl.Bootstrap, an
 // nccl.LossWatcher and an nccl.Aborter. Its methods may be called concurrently.
 type Job struct {
-	backend Backend
-	world   rankenv.World
-	ring    []int
-	err     error // of opening: then of all calls
+	backend  Backend
+	world    rankenv.World
+	epoch    int
+	departed []int
+	ring     []int
+	err      error // of opening: then of all calls
 
 	life  context.Context // ends at Close
 	end   context.CancelFunc
 	leave func() error // ends what Open made; nil: nothing
+	over  atomic.Bool  // the next epoch's Job leaves instead
 }
 
 // New returns the Job of the rank that w names on any Backend, which Close
 // leaves open. If the Backend refuses the rank, every call says why.
 func New(b Backend, w rankenv.World) *Job {
-	return open(context.Background(), b, w)
+	return open(context.Background(), b, w, 0)
 }
 
-func open(ctx context.Context, b Backend, w rankenv.World) *Job {
-	j := &Job{backend: b, world: w}
+func open(ctx context.Context, b Backend, w rankenv.World, epoch int) *Job {
+	j := &Job{backend: b, world: w, epoch: epoch}
 	j.life, j.end = context.WithCancel(context.Background())
-	if j.ring, j.err = b.Open(ctx, 0, w.Rank); j.err == nil && len(j.ring) != w.Size {
+	if j.ring, j.err = b.Open(ctx, epoch, w.Rank); j.err == nil && len(j.ring) != w.Size {
 		j.err = fmt.Errorf("rendezvous: rank %d of %d opened a job of %d ranks", w.Rank, w.Size, len(j.ring))
 	}
 	return j
 }
 
-// World returns the rank's place in the job.
+// World returns the rank's place in this epoch of the job, which may differ from
+// the one that its environment tells.
 func (j *Job) World() rankenv.World {
 	w := j.world
 	w.GPUs = slices.Clone(w.GPUs)
@@ -55,7 +60,11 @@ func (j *Job) Rank() int { return j.world.Rank }
 func (j *Job) Size() int { return j.world.Size }
 
 // Epoch returns the number of the epoch, from 0.
-func (j *Job) Epoch() int { return 0 }
+func (j *Job) Epoch() int { return j.epoch }
+
+// Departed returns the ranks of the last epoch, in its numbers, that are not in
+// this one.
+func (j *Job) Departed() []int { return slices.Clone(j.departed) }
 
 // Addr returns the address at which ranks of other hosts reach this one, to
 // bind and to publish. It is not valid if nobody said.
@@ -114,7 +123,7 @@ func (j *Job) Put(ctx context.Context, key string, value []byte) error {
 		return err
 	}
 	return j.call(ctx, func(ctx context.Context) error {
-		return j.backend.Put(ctx, 0, key, value)
+		return j.backend.Put(ctx, j.epoch, key, value)
 	})
 }
 
@@ -125,7 +134,7 @@ func (j *Job) Get(ctx context.Context, key string) (value []byte, err error) {
 		return nil, err
 	}
 	err = j.call(ctx, func(ctx context.Context) error {
-		value, err = j.backend.Get(ctx, 0, key)
+		value, err = j.backend.Get(ctx, j.epoch, key)
 		return err
 	})
 	return value, err
@@ -141,7 +150,7 @@ func (j *Job) Offer(ctx context.Context, key string, value []byte) error {
 		return err
 	}
 	return j.call(ctx, func(ctx context.Context) error {
-		return j.backend.Offer(ctx, 0, j.world.Rank, key, value)
+		return j.backend.Offer(ctx, j.epoch, j.world.Rank, key, value)
 	})
 }
 
@@ -152,7 +161,7 @@ func (j *Job) Fetch(ctx context.Context, rank int, key string) (value []byte, er
 		return nil, err
 	}
 	err = j.call(ctx, func(ctx context.Context) error {
-		value, err = j.backend.Fetch(ctx, 0, rank, key)
+		value, err = j.backend.Fetch(ctx, j.epoch, rank, key)
 		return err
 	})
 	return value, err
@@ -179,7 +188,7 @@ func (j *Job) Barrier(ctx context.Context, name string) error {
 		return err
 	}
 	err := j.call(ctx, func(ctx context.Context) error {
-		return j.backend.Barrier(ctx, 0, j.world.Rank, name)
+		return j.backend.Barrier(ctx, j.epoch, j.world.Rank, name)
 	})
 	if missing, ok := errors.AsType[*MissingError](err); ok {
 		missing.What = fmt.Sprintf("barrier %q", name)
@@ -205,7 +214,7 @@ func (j *Job) Ring(ctx context.Context, addr string) (addrs []string, order []in
 // exchange is an exchange of the backend, called what in errors.
 func (j *Job) exchange(ctx context.Context, what, name string, value []byte) (values [][]byte, err error) {
 	err = j.call(ctx, func(ctx context.Context) error {
-		values, err = j.backend.Exchange(ctx, 0, j.world.Rank, name, value)
+		values, err = j.backend.Exchange(ctx, j.epoch, j.world.Rank, name, value)
 		return err
 	})
 	if missing, ok := errors.AsType[*MissingError](err); ok {
@@ -214,8 +223,8 @@ func (j *Job) exchange(ctx context.Context, what, name string, value []byte) (va
 	return values, err
 }
 
-// Events yields the events since the epoch began and then those to come. It
-// ends when ctx does, with its error, or with ErrClosed.
+// Events yields the events since the epoch began and then those to come, of
+// later epochs too, which may be after NextEpoch. It ends when ctx does, with its error, or with ErrClosed.
 func (j *Job) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, release, err := j.bind(ctx)
@@ -224,7 +233,7 @@ func (j *Job) Events(ctx context.Context) iter.Seq2[Event, error] {
 			return
 		}
 		defer release()
-		for ev, err := range j.backend.Events(ctx, 0) {
+		for ev, err := range j.backend.Events(ctx, j.epoch) {
 			if err != nil && j.life.Err() != nil {
 				err = ErrClosed
 			}
@@ -235,11 +244,11 @@ func (j *Job) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// Lost blocks until ranks are lost, and returns all that are, ascending. Only
-// the launcher's verdict makes a rank lost.
+// Lost blocks until ranks of this epoch are lost, and returns all that are,
+// ascending. Only the launcher's verdict makes a rank lost.
 func (j *Job) Lost(ctx context.Context) (ranks []int, err error) {
 	err = j.call(ctx, func(ctx context.Context) error {
-		ranks, err = j.backend.Lost(ctx, 0)
+		ranks, err = j.backend.Lost(ctx, j.epoch)
 		return err
 	})
 	return ranks, err
@@ -252,7 +261,7 @@ func (j *Job) Abort(ctx context.Context, comm, reason string) error {
 	value := binary.BigEndian.AppendUint32(nil, uint32(j.world.Rank))
 	value = append(value, reason[:min(len(reason), MaxValue-4)]...)
 	err := j.call(ctx, func(ctx context.Context) error {
-		return j.backend.Put(ctx, 0, abortKey(comm), value)
+		return j.backend.Put(ctx, j.epoch, abortKey(comm), value)
 	})
 	if errors.Is(err, ErrExists) {
 		return nil
@@ -265,7 +274,7 @@ func (j *Job) Abort(ctx context.Context, comm, reason string) error {
 func (j *Job) Aborted(ctx context.Context, comm string) (rank int, reason string, err error) {
 	var value []byte
 	err = j.call(ctx, func(ctx context.Context) error {
-		value, err = j.backend.Get(ctx, 0, abortKey(comm))
+		value, err = j.backend.Get(ctx, j.epoch, abortKey(comm))
 		return err
 	})
 	if missing, ok := errors.AsType[*MissingError](err); ok {
@@ -283,11 +292,48 @@ func (j *Job) Aborted(ctx context.Context, comm string) (rank int, reason string
 // abortKey is a notice, see Backend: several ranks abort at the same moment.
 func abortKey(comm string) string { return "\x00abort/" + comm }
 
+// NextEpoch goes on without the ranks that are lost, or have ended. It blocks
+// until every living rank has called it and returns the Job of the next epoch, in
+// which those ranks are numbered from 0, in the order that they had. Nothing that
+// was published lives on. j is over: its calls, those that are blocked too, are
+// ErrStale, and what Close leaves is the new Job. If ctx ends first, the error is
+// a *MissingError, and the call may be repeated.
+//
+// The job must have been started to go on when ranks fail (gorun --on-failure
+// continue): otherwise the launcher ends it.
+func (j *Job) NextEpoch(ctx context.Context) (*Job, error) {
+	var w rankenv.World
+	var departed []int
+	err := j.call(ctx, func(ctx context.Context) (err error) {
+		w, departed, err = j.backend.NextEpoch(ctx, j.epoch, j.world.Rank)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	world := j.World()
+	world.Rank, world.Size = w.Rank, w.Size
+	world.LocalRank, world.LocalSize = w.LocalRank, w.LocalSize
+	world.Node, world.Nodes = w.Node, w.Nodes
+	if slices.Contains(departed, 0) {
+		world.Master = "" // its host has another rank 0, or none
+	}
+	next := open(ctx, j.backend, world, j.epoch+1)
+	if next.err != nil {
+		return nil, next.err
+	}
+	next.departed, next.leave = departed, j.leave
+	if j.over.Swap(true) {
+		next.leave = nil // another call has it
+	}
+	return next, nil
+}
+
 // Close leaves the job and ends blocked calls with ErrClosed. It may be
 // repeated.
 func (j *Job) Close() error {
 	j.end()
-	if j.leave != nil {
+	if j.leave != nil && !j.over.Load() {
 		return j.leave()
 	}
 	return nil

@@ -19,22 +19,15 @@ const (
 	overhead  = 64
 )
 
-// Memory is the [Backend] of one epoch in the memory of one process: the
-// meeting place of [Local], of a job on one host, of rank 0's server, and the
-// part of a cluster's member that holds what the member knows. It owns no
-// goroutine and need not be closed.
+// Memory is the [Backend] of a job in the memory of one process: the meeting
+// place of [Local], of a job on one host, of rank 0's server, and the part of a
+// cluster's member that holds what the member knows. It owns no goroutine and
+// need not be closed.
 type Memory struct {
-	ring  []int    // all ranks, in the order of the plan
-	hosts []string // name of each rank's host
-
-	mu        sync.Mutex
-	opened    []bool // by rank
-	values    map[valueKey]*published
-	exchanges map[string]*exchange
-	events    []Event
-	happened  chan struct{} // closed at the next event
-	lost      []int         // ascending
-	size      int           // see maxMemory
+	mu       sync.Mutex
+	epochs   []*epoch // those that are over have given up what was published
+	events   []Event
+	happened chan struct{} // closed at the next event
 }
 
 // valueKey is what a value is found by. Values that a rank keeps have an owner,
@@ -70,13 +63,6 @@ func NewMemory(plan []Host) (*Memory, error) {
 	if n == 0 || n > MaxRanks {
 		return nil, fmt.Errorf("rendezvous: the plan has %d ranks, want 1 to %d", n, MaxRanks)
 	}
-	m := &Memory{
-		hosts:     make([]string, n),
-		opened:    make([]bool, n),
-		values:    map[valueKey]*published{},
-		exchanges: map[string]*exchange{},
-		happened:  make(chan struct{}),
-	}
 	seen := make([]bool, n)
 	for _, host := range plan {
 		for _, rank := range host.Ranks {
@@ -84,11 +70,9 @@ func NewMemory(plan []Host) (*Memory, error) {
 				return nil, fmt.Errorf("rendezvous: the plan has rank %d on %s, want each of 0 to %d once", rank, host.Name, n-1)
 			}
 			seen[rank] = true
-			m.hosts[rank] = host.Name
-			m.ring = append(m.ring, rank)
 		}
 	}
-	return m, nil
+	return &Memory{epochs: []*epoch{newEpoch(plan, nil, 0)}, happened: make(chan struct{})}, nil
 }
 
 // Local returns the n Jobs of a world in memory, by rank: the twin of a real
@@ -111,77 +95,58 @@ func Local(n int) []*Job {
 	return jobs
 }
 
-// check returns the error of a call for another epoch or for nobody's rank.
-func (m *Memory) check(epoch, rank int) error {
-	if epoch != 0 {
-		return fmt.Errorf("%w: %d is not served", ErrStale, epoch)
-	}
-	if rank < 0 || rank >= len(m.hosts) {
-		return fmt.Errorf("rendezvous: rank is %d, want 0 to %d", rank, len(m.hosts)-1)
-	}
-	return nil
-}
-
-// grow accounts for n more bytes. m.mu is held.
-func (m *Memory) grow(n int) error {
-	if m.size+n > maxMemory {
-		return fmt.Errorf("rendezvous: the job has published %d bytes, at most %d are allowed", m.size, maxMemory)
-	}
-	m.size += n
-	return nil
-}
-
 // Open implements [Backend]. It does not block.
 func (m *Memory) Open(_ context.Context, epoch, rank int) ([]int, error) {
 	if _, err := m.Opened(epoch, rank); err != nil {
 		return nil, err
 	}
-	return slices.Clone(m.ring), nil
+	e, err := m.at(epoch, rank)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(e.ring), nil
 }
 
 // Opened notes that a rank has opened the job, here or at another meeting place
 // of the cluster. It tells whether that is news.
 func (m *Memory) Opened(epoch, rank int) (news bool, err error) {
-	if err := m.check(epoch, rank); err != nil {
+	e, err := m.at(epoch, rank)
+	if err != nil {
 		return false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	news = !m.opened[rank]
-	m.opened[rank] = true
+	news = !e.opened[rank]
+	e.opened[rank] = true
 	return news, nil
 }
 
-// missing returns the *MissingError of a wait for those ranks that have not
-// come. m.mu is held.
-func (m *Memory) missing(what string, came func(rank int) bool, err error) error {
-	e := &MissingError{What: what, Err: err}
-	for rank := range m.hosts {
-		if !came(rank) {
-			e.Ranks = append(e.Ranks, rank)
-		}
-	}
-	named := map[string]bool{}
-	for _, rank := range m.ring {
-		if host := m.hosts[rank]; !came(rank) && !named[host] {
-			named[host] = true
-			e.Hosts = append(e.Hosts, host)
-		}
-	}
-	return e
+// Report notes an event for all who ask. The zero Time is now. A Lost that
+// tells of no rank of the job not known to be lost before is dropped, and so is a
+// NewEpoch after one that has begun, so that several witnesses may report the
+// same.
+func (m *Memory) Report(ev Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.report(ev)
 }
 
-// Report notes an event for all who ask. The zero Time is now. A Lost that
-// tells of no rank of the job not known to be lost before is dropped, so that
-// several witnesses may report one loss.
-func (m *Memory) Report(ev Event) error {
-	if err := m.check(ev.Epoch, 0); err != nil {
+// report is Report. m.mu is held.
+func (m *Memory) report(ev Event) error {
+	if ev.Kind == NewEpoch && ev.Epoch >= 0 && ev.Epoch < len(m.epochs)-1 {
+		return nil
+	}
+	e, err := m.find(ev.Epoch, 0)
+	if err != nil {
 		return err
 	}
 	for _, rank := range ev.Ranks {
-		if err := m.check(ev.Epoch, rank); err != nil {
+		if err := e.check(rank); err != nil {
 			return err
 		}
+	}
+	if ev.Kind == NewEpoch && len(ev.Ranks) == 0 {
+		return fmt.Errorf("rendezvous: nobody goes on after epoch %d", ev.Epoch)
 	}
 	ev.Ranks = slices.Clone(ev.Ranks)
 	if ev.Time.IsZero() {
@@ -190,31 +155,42 @@ func (m *Memory) Report(ev Event) error {
 	if _, err := ev.AppendBinary(nil); err != nil {
 		return fmt.Errorf("rendezvous: event cannot be passed on: %w", err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if ev.Kind == Lost {
-		before := len(m.lost)
-		m.lost = append(m.lost, ev.Ranks...)
-		slices.Sort(m.lost)
-		m.lost = slices.Compact(m.lost)
-		if len(m.lost) == before {
+		before := len(e.lost)
+		e.lost = append(e.lost, ev.Ranks...)
+		slices.Sort(e.lost)
+		e.lost = slices.Compact(e.lost)
+		if len(e.lost) == before {
 			return nil
 		}
 	}
-	if err := m.grow(len(ev.Cause) + 8*len(ev.Ranks) + overhead); err != nil {
+	if err := e.grow(len(ev.Cause) + 8*len(ev.Ranks) + overhead); err != nil {
 		return err
 	}
 	m.events = append(m.events, ev)
 	close(m.happened)
 	m.happened = make(chan struct{})
+	switch ev.Kind {
+	case NewEpoch:
+		m.advance(e, ev.Ranks)
+	case Lost:
+		return m.decide(e)
+	}
 	return nil
 }
 
 // Lost implements [Backend].
 func (m *Memory) Lost(ctx context.Context, epoch int) ([]int, error) {
+	e, err := m.at(epoch, 0)
+	if err != nil {
+		return nil, err
+	}
 	for ev, err := range m.Events(ctx, epoch) {
 		if err != nil {
 			return nil, err
+		}
+		if ev.Epoch == epoch && ev.Kind == NewEpoch {
+			return nil, e.stale()
 		}
 		if ev.Kind == Lost {
 			break
@@ -222,17 +198,21 @@ func (m *Memory) Lost(ctx context.Context, epoch int) ([]int, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.lost), nil
+	return slices.Clone(e.lost), nil
 }
 
 // Events implements [Backend].
 func (m *Memory) Events(ctx context.Context, epoch int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if err := m.check(epoch, 0); err != nil {
-			yield(Event{}, err)
+		m.mu.Lock()
+		if epoch < 0 || epoch >= len(m.epochs) {
+			m.mu.Unlock()
+			yield(Event{}, fmt.Errorf("%w: %d has not begun", ErrStale, epoch))
 			return
 		}
-		for next := 0; ; {
+		next := m.epochs[epoch].first
+		m.mu.Unlock()
+		for {
 			m.mu.Lock()
 			news, happened := m.events[next:], m.happened
 			m.mu.Unlock()

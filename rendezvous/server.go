@@ -53,8 +53,8 @@ func serve(ctx context.Context, l net.Listener, b Backend, admit func(net.Conn) 
 
 // session is one connection of a rank.
 type session struct {
-	backend     Backend
-	epoch, rank int
+	backend Backend
+	at      seat // of the requests to come; the reader's
 
 	writing sync.Mutex // one frame at a time
 	conn    net.Conn
@@ -62,6 +62,9 @@ type session struct {
 	mu       sync.Mutex
 	requests map[uint32]context.CancelFunc
 }
+
+// seat is whom a request is from.
+type seat struct{ epoch, rank int }
 
 // serveConn serves one connection until it ends. A peer that breaks the
 // protocol is hung up on.
@@ -87,6 +90,12 @@ func serveConn(ctx context.Context, conn net.Conn, b Backend) {
 			s.mu.Unlock()
 			continue
 		}
+		if h, ok := m.(*helloMsg); ok {
+			if err := s.welcome(ctx, id, h); err != nil && ctx.Err() != nil {
+				return
+			}
+			continue
+		}
 		request, cancel := context.WithCancel(ctx)
 		s.mu.Lock()
 		busy, twice := len(s.requests) >= maxRequests, s.requests[id] != nil
@@ -100,11 +109,12 @@ func serveConn(ctx context.Context, conn net.Conn, b Backend) {
 		}
 		if busy {
 			cancel()
-			s.send(id, &failedMsg{text: fmt.Sprintf("rendezvous: rank %d has %d calls under way", s.rank, maxRequests)})
+			s.send(id, &failedMsg{text: fmt.Sprintf("rendezvous: rank %d has %d calls under way", s.at.rank, maxRequests)})
 			continue
 		}
+		at := s.at
 		running.Go(func() {
-			answer := s.run(request, id, m)
+			answer := s.run(request, at, id, m)
 			cancel()
 			if ctx.Err() != nil {
 				return // the server's own end is no answer
@@ -133,7 +143,14 @@ func (s *session) greet(ctx context.Context) error {
 	if !ok || h.magic != protocolMagic {
 		return errors.New("rendezvous: the peer does not speak the protocol")
 	}
+	return s.welcome(ctx, 0, h)
+}
+
+// welcome answers hello, the first or a later one. After an error the session
+// is what it was.
+func (s *session) welcome(ctx context.Context, id uint32, h *helloMsg) error {
 	var ring []int
+	var err error
 	if h.version == protocolVersion {
 		ring, err = s.backend.Open(ctx, h.epoch, h.rank)
 	} else {
@@ -143,11 +160,11 @@ func (s *session) greet(ctx context.Context) error {
 		err = fmt.Errorf("rendezvous: rank %d of %d opened a job of %d ranks", h.rank, h.size, len(ring))
 	}
 	if err != nil {
-		s.send(0, failure(err))
+		s.send(id, failure(err))
 		return err
 	}
-	s.epoch, s.rank = h.epoch, h.rank
-	return s.send(0, &welcomeMsg{magic: protocolMagic, version: protocolVersion, ring: ring})
+	s.at = seat{h.epoch, h.rank}
+	return s.send(id, &welcomeMsg{magic: protocolMagic, version: protocolVersion, ring: ring})
 }
 
 // send writes one frame.
@@ -165,37 +182,37 @@ func (s *session) send(id uint32, m message) error {
 }
 
 // run runs one request and returns its last answer.
-func (s *session) run(ctx context.Context, id uint32, m message) message {
+func (s *session) run(ctx context.Context, at seat, id uint32, m message) message {
 	switch m := m.(type) {
 	case *putMsg:
-		if err := s.backend.Put(ctx, s.epoch, m.key, m.value); err != nil {
+		if err := s.backend.Put(ctx, at.epoch, m.key, m.value); err != nil {
 			return failure(err)
 		}
 		return &doneMsg{}
 	case *getMsg:
-		v, err := s.backend.Get(ctx, s.epoch, m.key)
+		v, err := s.backend.Get(ctx, at.epoch, m.key)
 		if err != nil {
 			return failure(err)
 		}
 		return &valueMsg{v}
 	case *offerMsg:
-		if err := s.backend.Offer(ctx, s.epoch, s.rank, m.key, m.value); err != nil {
+		if err := s.backend.Offer(ctx, at.epoch, at.rank, m.key, m.value); err != nil {
 			return failure(err)
 		}
 		return &doneMsg{}
 	case *fetchMsg:
-		v, err := s.backend.Fetch(ctx, s.epoch, m.rank, m.key)
+		v, err := s.backend.Fetch(ctx, at.epoch, m.rank, m.key)
 		if err != nil {
 			return failure(err)
 		}
 		return &valueMsg{v}
 	case *barrierMsg:
-		if err := s.backend.Barrier(ctx, s.epoch, s.rank, m.name); err != nil {
+		if err := s.backend.Barrier(ctx, at.epoch, at.rank, m.name); err != nil {
 			return failure(err)
 		}
 		return &doneMsg{}
 	case *exchangeMsg:
-		vs, err := s.backend.Exchange(ctx, s.epoch, s.rank, m.key, m.value)
+		vs, err := s.backend.Exchange(ctx, at.epoch, at.rank, m.key, m.value)
 		if err != nil {
 			return failure(err)
 		}
@@ -211,14 +228,20 @@ func (s *session) run(ctx context.Context, id uint32, m message) message {
 			vs = vs[n:]
 		}
 		return &doneMsg{}
+	case *nextMsg:
+		w, departed, err := s.backend.NextEpoch(ctx, at.epoch, at.rank)
+		if err != nil {
+			return failure(err)
+		}
+		return &placeMsg{w, departed}
 	case *lostMsg:
-		gone, err := s.backend.Lost(ctx, s.epoch)
+		gone, err := s.backend.Lost(ctx, at.epoch)
 		if err != nil {
 			return failure(err)
 		}
 		return &ranksMsg{gone}
 	case *eventsMsg:
-		for ev, err := range s.backend.Events(ctx, s.epoch) {
+		for ev, err := range s.backend.Events(ctx, at.epoch) {
 			if err != nil {
 				return failure(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/gorun/gorun/rankenv"
 	"github.com/gorun/gorun/rendezvous/internal/codec"
 )
 
@@ -19,9 +20,11 @@ import (
 //	id       4       of the request; 0 for hello and welcome
 //	body     …       the fields of the message, as package codec writes them
 //
-// The rank sends hello and waits for welcome or failed. After that it sends
+// The rank sends hello and waits for welcome or failed. It may do so again, as a
+// request: what it sends after that belongs to the epoch of this hello, and what
+// it sent before to the one of the last. After the first welcome it sends
 // requests, each with an id of its own, at most maxRequests at a time. The
-// server answers each exactly once: with done, value, ranks or failed, or with
+// server answers each exactly once: with done, value, ranks, place or failed, or with
 // any number of values or event frames before it. A cancel ends a request early
 // and is not answered itself: the request is, with failed unless it was faster.
 //
@@ -36,6 +39,7 @@ import (
 //	 8  barrier    rank     name
 //	 9  offer      rank     key, value
 //	10  fetch      rank     rank 4, key
+//	11  next       rank     –
 //	64  welcome    server   magic 4, version 1, ring: list of rank 4
 //	65  done       server   –
 //	66  value      server   value
@@ -43,6 +47,7 @@ import (
 //	68  event      server   the form of an Event
 //	69  ranks      server   list of rank 4
 //	70  failed     server   code 1, text, what, ranks: list of rank 4, hosts: list of string
+//	71  place      server   rank 4, size 4, local rank 4, local size 4, node 4, nodes 4, host, departed: list of rank 4
 const (
 	protocolMagic   = 0x676f7276 // "gorv"
 	protocolVersion = 2
@@ -73,6 +78,7 @@ const (
 	kindBarrier
 	kindOffer
 	kindFetch
+	kindNext
 )
 
 const (
@@ -83,6 +89,7 @@ const (
 	kindEvent
 	kindRanks
 	kindFailed
+	kindPlace
 )
 
 // message is a pointer to one of the structs below.
@@ -110,6 +117,8 @@ type (
 		key  string
 	}
 
+	nextMsg struct{ empty }
+
 	welcomeMsg struct {
 		magic   uint32
 		version uint8
@@ -126,6 +135,11 @@ type (
 		what  string
 		ranks []int
 		hosts []string
+	}
+
+	placeMsg struct {
+		world    rankenv.World
+		departed []int
 	}
 
 	keyed struct {
@@ -145,6 +159,8 @@ func (*cancelMsg) kind() uint8   { return kindCancel }
 func (*barrierMsg) kind() uint8  { return kindBarrier }
 func (*offerMsg) kind() uint8    { return kindOffer }
 func (*fetchMsg) kind() uint8    { return kindFetch }
+func (*nextMsg) kind() uint8     { return kindNext }
+func (*placeMsg) kind() uint8    { return kindPlace }
 func (*welcomeMsg) kind() uint8  { return kindWelcome }
 func (*doneMsg) kind() uint8     { return kindDone }
 func (*valueMsg) kind() uint8    { return kindValue }
@@ -176,6 +192,10 @@ func newMessage(kind uint8) message {
 		return &offerMsg{}
 	case kindFetch:
 		return &fetchMsg{}
+	case kindNext:
+		return &nextMsg{}
+	case kindPlace:
+		return &placeMsg{}
 	case kindWelcome:
 		return &welcomeMsg{}
 	case kindDone:
@@ -233,6 +253,15 @@ func (m *valuesMsg) fields(c *codec.Codec) {
 func (m *eventMsg) fields(c *codec.Codec) { m.event.fields(c) }
 
 func (m *ranksMsg) fields(c *codec.Codec) { rankList(c, &m.ranks) }
+
+func (m *placeMsg) fields(c *codec.Codec) {
+	w := &m.world
+	for _, n := range []*int{&w.Rank, &w.Size, &w.LocalRank, &w.LocalSize, &w.Node, &w.Nodes} {
+		c.Int(n, MaxRanks)
+	}
+	c.String(&w.Host, maxHost)
+	rankList(c, &m.departed)
+}
 
 func (m *failedMsg) fields(c *codec.Codec) {
 	c.Uint8(&m.code)

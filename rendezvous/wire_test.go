@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/rankenv"
 )
 
 // samples has a message of every kind.
@@ -23,6 +25,8 @@ var samples = []message{
 	&barrierMsg{"name"},
 	&offerMsg{keyed{"key", []byte("value")}},
 	&fetchMsg{3, "key"},
+	&nextMsg{},
+	&placeMsg{rankenv.World{Rank: 1, Size: 3, LocalRank: 1, LocalSize: 2, Node: 0, Nodes: 2, Host: "a"}, []int{2}},
 	&welcomeMsg{protocolMagic, protocolVersion, []int{1, 0}},
 	&doneMsg{},
 	&valueMsg{[]byte("value")},

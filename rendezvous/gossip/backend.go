@@ -26,7 +26,13 @@ func (n *Node) closed(err error) error {
 
 // check refuses ranks of other hosts, which have an agent of their own.
 func (n *Node) check(epoch, rank int) error {
-	if !slices.Contains(n.own(epoch), rank) {
+	n.mu.Lock()
+	present, own := n.epoch, slices.Contains(n.roster[n.self].Ranks, rank)
+	n.mu.Unlock()
+	switch {
+	case epoch != present:
+		return fmt.Errorf("%w: %d, it is %d", rendezvous.ErrStale, epoch, present)
+	case !own:
 		return fmt.Errorf("gossip: rank %d is not on %s", rank, n.conf.Roster[n.self].Name)
 	}
 	return n.closed(nil)

@@ -31,7 +31,11 @@
 // example, costs speed, never the job: the Relay carries the records, and one
 // warning names the pair. Members that memberlist believes dead are Suspected
 // events, a hint. That ranks are lost is for the launcher to say, see
-// [Node.Report]; the tree then closes around the lost host.
+// [Node.Report]; the tree then closes around the lost host. The same way it says
+// who goes on in a next epoch, which no two members then see differently: between
+// themselves they could not agree while one of them is being lost. Records tell
+// of which epoch they are, those of a later one wait, and those of an earlier one
+// are forgotten.
 //
 // # Security
 //

@@ -241,7 +241,7 @@ func (n *Node) unheard(to int, err error) {
 		n.warn(to, why)
 		return
 	}
-	n.publish(lasting, &unheard{n.self, to, why})
+	n.publish(0, &unheard{n.self, to, why})
 }
 
 // warn warns of the pair of this node and another, once.

@@ -19,9 +19,13 @@ import (
 // which goes to its parent only: ten thousand ranks at a barrier are a span of
 // nodes that fits into a packet.
 
-// openName is the exchange that stands for the opening of the job. Nobody waits
-// at it; it tells the members which ranks have opened.
-const openName = "\x00open"
+// The exchanges that stand for the opening of the job and for the wish for the
+// next epoch. Nobody waits at them; they tell the members which ranks have come,
+// so that who waits for others can name those who have not.
+const (
+	openName = "\x00open"
+	nextName = "\x00next"
+)
 
 // gatherTime is how long arrivals are held at first, and lastGatherTime at last:
 // it doubles, so that stragglers of a large job do not each make a wave. In a job
@@ -81,9 +85,12 @@ func (n *Node) arrive(epoch int, name string, came ...arrival) (news []int, err 
 			continue
 		}
 		var isNew bool
-		if name == openName {
+		switch name {
+		case openName:
 			isNew, err = n.known.Opened(epoch, a.rank)
-		} else {
+		case nextName:
+			isNew, err = n.known.Ask(epoch, a.rank)
+		default:
 			isNew, err = n.known.Arrive(epoch, a.rank, name, a.value)
 		}
 		if err != nil {

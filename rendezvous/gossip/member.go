@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 
@@ -134,7 +135,7 @@ func (n *Node) become(node int, now state, kind rendezvous.Kind, change func(*me
 	if kind == rendezvous.Suspected {
 		ev.Cause = "does not answer gossip"
 	}
-	if err := n.known.Report(ev); err != nil {
+	if err := n.known.Report(ev); err != nil && !errors.Is(err, rendezvous.ErrStale) {
 		n.log.Warn("event", "error", err)
 	}
 }

@@ -58,6 +58,7 @@ type Node struct {
 	epoch      int
 	roster     []rendezvous.Host // by node, of the epoch
 	ranks      int               // of the epoch
+	waiting    []early           // for an epoch that has not begun here
 	members    []member          // by node
 	changed    chan struct{}
 	joining    bool
@@ -201,7 +202,7 @@ func (n *Node) Close() error {
 }
 
 func (n *Node) leave() {
-	if err := n.publish(lasting, &leaving{n.self}); err != nil {
+	if err := n.publish(0, &leaving{n.self}); err != nil {
 		n.log.Warn("leave", "error", err)
 	}
 	n.mu.Lock()

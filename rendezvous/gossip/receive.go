@@ -19,7 +19,7 @@ func (n *Node) Report(ev rendezvous.Event) error {
 		return err
 	}
 	if n.list == nil {
-		return n.known.Report(ev)
+		return n.happened(ev)
 	}
 	if ev.Time.IsZero() {
 		ev.Time = time.Now()
@@ -36,23 +36,23 @@ func (n *Node) Report(ev rendezvous.Event) error {
 	if !n.ledger.claim(b) {
 		return nil
 	}
-	if err := n.happened(ev); err != nil {
+	if err := n.happened(ev); err != nil && !errors.Is(err, rendezvous.ErrStale) {
 		return err
 	}
-	n.enter(ev.Epoch, b, n.self)
+	n.enter(entryOf(ev.Epoch, r, b, n.self))
 	return nil
 }
 
 // happened lets an event act at this member.
 func (n *Node) happened(ev rendezvous.Event) error {
-	if err := n.known.Report(ev); err != nil {
-		return err
-	}
-	if ev.Kind != rendezvous.Lost {
-		return nil
+	if ev.Kind == rendezvous.NewEpoch {
+		return n.advance(ev)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if err := n.known.Report(ev); err != nil || ev.Kind != rendezvous.Lost || n.list == nil {
+		return err
+	}
 	for _, rank := range ev.Ranks {
 		n.lost[rank] = true
 	}
@@ -62,20 +62,20 @@ func (n *Node) happened(ev rendezvous.Event) error {
 
 // publish enters a record of this member.
 func (n *Node) publish(epoch int, r record) error {
-	b, err := write(max(epoch, 0), r)
+	b, err := write(epoch, r)
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
 	if n.ledger.claim(b) {
-		n.enter(epoch, b, n.self)
+		n.enter(entryOf(epoch, r, b, n.self))
 	}
 	return nil
 }
 
 // enter makes a record known that is no arrival.
-func (n *Node) enter(epoch int, b []byte, from int) {
-	n.ledger.know(epoch, digestOf(b))
-	n.ledger.enter(entry{epoch: epoch, record: b, from: from})
+func (n *Node) enter(e entry) {
+	n.ledger.know(e.epoch, digestOf(e.record))
+	n.ledger.enter(e)
 }
 
 // envelope returns the message with records for a node: those that all are to
@@ -140,45 +140,61 @@ func (n *Node) take(from int, b []byte, personal, direct bool) error {
 	if err != nil {
 		return err
 	}
-	switch r := r.(type) {
-	case *wanted:
-		n.want(ask{epoch, r.rank, r.key}, asker{r.node, personal, direct})
-	case *offered:
-		if err := n.known.Offer(n.ctx, epoch, r.rank, r.key, r.value); err != nil {
-			return err
-		}
-	}
-	if personal || !n.ledger.claim(b) {
+	if !personal && !n.ledger.claim(b) {
 		return nil
 	}
 	b = bytes.Clone(b) // it is a part of the message
-	switch r := r.(type) {
-	case *arrivals:
-		news, err := n.arrive(epoch, r.name, r.came...)
-		if err != nil {
-			return err
-		}
-		n.forward(r.name, r, entry{epoch: epoch, record: b, from: from}, news)
+	if n.early(epoch, from, b, personal, direct) {
 		return nil
+	}
+	err = n.act(epoch, r, entryOf(epoch, r, b, from), personal, direct)
+	if errors.Is(err, rendezvous.ErrStale) {
+		return nil // what an epoch leaves does not matter to the next
+	}
+	return err
+}
+
+// act lets a record of the present epoch act.
+func (n *Node) act(epoch int, r record, e entry, personal, direct bool) error {
+	var news []int
+	var err error
+	switch r := r.(type) {
+	case *wanted:
+		n.want(ask{epoch, r.rank, r.key}, asker{r.node, personal, direct})
+	case *arrivals:
+		if news, err = n.arrive(epoch, r.name, r.came...); err == nil {
+			n.forward(r.name, r, e, news)
+		}
+		return err
 	case *hosts:
 		came, err := n.ranksOf(epoch, r.nodes)
 		if err != nil {
 			return err
 		}
-		news, err := n.arrive(epoch, r.name, came...)
-		if err != nil {
+		if news, err = n.arrive(epoch, r.name, came...); err == nil {
+			n.forward(r.name, r, e, news)
+		}
+		return err
+	default:
+		err = n.apply(epoch, r)
+		if err != nil && !(errors.Is(err, rendezvous.ErrStale) && e.epoch == lasting) {
 			return err
 		}
-		n.forward(r.name, r, entry{epoch: epoch, record: b, from: from}, news)
-		return nil
-	case *leaving, *unheard:
+	}
+	if !personal {
+		n.enter(e)
+	}
+	return nil
+}
+
+// entryOf returns the entry of a record. Events last: who has not heard of an
+// epoch's end must.
+func entryOf(epoch int, r record, b []byte, from int) entry {
+	switch r.(type) {
+	case *event, *leaving, *unheard:
 		epoch = lasting
 	}
-	if err := n.apply(epoch, r); err != nil {
-		return err
-	}
-	n.enter(epoch, b, from)
-	return nil
+	return entry{epoch: epoch, record: b, from: from}
 }
 
 // ranksOf returns the ranks of nodes, as arrivals that bring nothing.
@@ -210,11 +226,13 @@ func (n *Node) apply(epoch int, r record) error {
 			// Two hosts published at the same time. All members find out, since
 			// all records reach all. Of a notice each keeps the first, see Backend.
 			if !strings.HasPrefix(r.key, "\x00") {
-				n.known.Dispute(r.key)
+				n.known.Dispute(epoch, r.key)
 			}
 			return nil
 		}
 		return err
+	case *offered:
+		return n.known.Offer(n.ctx, epoch, r.rank, r.key, r.value)
 	case *event:
 		var ev rendezvous.Event
 		if err := ev.UnmarshalBinary(r.form); err != nil {
