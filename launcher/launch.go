@@ -22,6 +22,7 @@ type launch struct {
 	verdict verdict.Verdict
 	ranks   ranks
 	joining joining
+	epoch   epoch
 	pausing pausing
 	stacks  stacks
 	audit   audit
@@ -39,7 +40,7 @@ func newLaunch(where *layout) *launch {
 	return &launch{
 		layout: where, mail: newMailbox(), writeError: make(chan error, 2),
 		verdict: verdict.Verdict{Continue: where.job.Continue},
-		ranks:   newRanks(where.plan.Size), joining: joining{joined: map[int]bool{}},
+		ranks:   newRanks(where.plan.Size), joining: joining{joined: map[int]bool{}}, epoch: firstEpoch(where.plan.Size),
 		audit: audit{facts: map[*host][]wire.Fact{}}, lease: lease{limit: where.job.Limits.node()}, noticed: map[string]bool{},
 	}
 }

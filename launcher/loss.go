@@ -41,6 +41,7 @@ func (l *launch) lose(h *host, why error) {
 	}
 	l.event(Event{Kind: HostLost, Host: h.name, Rank: -1, Message: oneLine(why.Error())})
 	l.report(h.name, why.Error(), ranks...)
+	l.proceed()
 	l.introduce()
 	if l.verdict.Take(verdict.Loss{Why: &HostError{Host: h.name, Step: "run", Err: why}}) {
 		l.stop(syscall.SIGTERM, l.job.Limits.grace())

@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 			joinAndWait()
 		case deafRole:
 			joinAndIgnore()
+		case goOnRole:
+			goOn()
 		}
 	}
 	// A program built with the race detector sleeps for a second when it ends,
@@ -75,6 +77,32 @@ func joinAndIgnore() {
 		os.Exit(1)
 	}
 	time.Sleep(time.Hour)
+}
+
+// goOnRole is the argument with which it waits for the loss of another and goes
+// on with those that are left.
+const goOnRole = "go-on"
+
+func goOn() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	job, err := rendezvous.Open(ctx, nil)
+	if err == nil {
+		_, err = job.Lost(ctx)
+	}
+	var next *rendezvous.Job
+	if err == nil {
+		next, err = job.NextEpoch(ctx)
+	}
+	if err == nil {
+		err = next.Barrier(ctx, "all")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(job.Rank(), "goes on as", next.Rank(), "of", next.Size(), "without", next.Departed())
+	os.Exit(0)
 }
 
 // outcome is all that a job did.

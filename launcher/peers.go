@@ -12,7 +12,7 @@ import (
 // introduce tells the members of all hosts where the others are, as soon as
 // that is known of all but those that were lost before they could say it.
 func (l *launch) introduce() {
-	var all []string
+	all, known := make([]string, len(l.hosts)), 0 // by node
 	for _, h := range l.hosts {
 		if h.lost != nil {
 			continue
@@ -21,10 +21,11 @@ func (l *launch) introduce() {
 			return
 		}
 		if h.gossip != "" {
-			all = append(all, h.gossip)
+			all[h.node] = h.gossip
+			known++
 		}
 	}
-	if l.introduced || len(all) < 2 {
+	if l.introduced || known < 2 {
 		return
 	}
 	l.introduced = true
@@ -40,9 +41,17 @@ func (l *launch) introduce() {
 
 // report tells the ranks that others are lost.
 func (l *launch) report(host, cause string, ranks ...int) {
+	if lost := l.epoch.numbers(ranks); len(lost) > 0 {
+		l.announce(rendezvous.Lost, host, cause, lost)
+	}
+}
+
+// announce tells the ranks of an event that concerns ranks of the epoch, by its
+// numbers.
+func (l *launch) announce(kind rendezvous.Kind, host, cause string, ranks []int) {
 	for _, h := range l.hosts {
 		if !h.ended() {
-			h.conn.Send(&wire.Report{Kind: string(rendezvous.Lost), Host: host, Cause: cause, Ranks: ranks, Clock: l.time().UnixNano()})
+			h.conn.Send(&wire.Report{Kind: string(kind), Epoch: l.epoch.number, Host: host, Cause: cause, Ranks: ranks, Clock: l.time().UnixNano()})
 		}
 	}
 }

@@ -56,6 +56,7 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	if fact.Failed() {
 		l.report(h.name, e.String(), e.Rank)
 	}
+	l.proceed()
 	switch {
 	case stop:
 		l.stop(syscall.SIGTERM, l.job.Limits.grace())

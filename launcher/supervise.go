@@ -87,6 +87,8 @@ func (l *launch) handle(m letter) {
 		l.notStarted(h, m)
 	case *wire.Joined:
 		l.rankJoined(h, m.Rank)
+	case *wire.Asked:
+		l.rankAsked(h, m)
 	case *wire.Exited:
 		l.rankExited(h, m)
 	case *wire.Stack:

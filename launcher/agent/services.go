@@ -132,11 +132,18 @@ func (s *services) Open(ctx context.Context, epoch, rank int) (ring []int, err e
 	ring, err = s.Node.Open(ctx, epoch, rank)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil && !s.joined[rank] {
+	if err == nil && epoch == 0 && !s.joined[rank] {
 		s.joined[rank] = true
 		s.agent.conn.Send(&wire.Joined{Rank: rank})
 	}
 	return ring, err
+}
+
+// NextEpoch is how a rank goes on without those that are lost. The launcher
+// begins the epoch when all that live have asked.
+func (s *services) NextEpoch(ctx context.Context, after, rank int) (rankenv.World, []int, error) {
+	s.agent.conn.Send(&wire.Asked{Epoch: after, Rank: rank})
+	return s.Node.NextEpoch(ctx, after, rank)
 }
 
 // door returns a rank's own way to the job, a descriptor, which the caller closes
@@ -186,16 +193,17 @@ func (s *services) meet(addrs []string) error {
 	if s == nil {
 		return errNoServices
 	}
-	var seeds []netip.AddrPort
-	for _, a := range addrs {
-		seed, err := netip.ParseAddrPort(a)
-		if err != nil {
+	members := make([]netip.AddrPort, len(addrs)) // by node; not valid: the host was lost
+	for node, a := range addrs {
+		if a == "" {
+			continue
+		}
+		var err error
+		if members[node], err = netip.ParseAddrPort(a); err != nil {
 			return err
 		}
-		seeds = append(seeds, seed)
 	}
-	s.Node.Meet(seeds...)
-	return nil
+	return s.Node.Meet(members...)
 }
 
 // deliver hands on what another host's member sent through the launcher. A
@@ -216,7 +224,7 @@ func (s *services) report(m *wire.Report) error {
 		return errNoServices
 	}
 	return s.Node.Report(rendezvous.Event{
-		Time: time.Unix(0, m.Clock), Kind: rendezvous.Kind(m.Kind), Host: m.Host, Cause: m.Cause, Ranks: m.Ranks,
+		Time: time.Unix(0, m.Clock), Kind: rendezvous.Kind(m.Kind), Epoch: m.Epoch, Host: m.Host, Cause: m.Cause, Ranks: m.Ranks,
 	})
 }
 

@@ -251,6 +251,10 @@ type InputTaken struct {
 // Joined tells that a rank has opened the job, to meet others.
 type Joined struct{ Rank int }
 
+// Asked tells that a rank waits for the epoch after this one, in which it has
+// that number.
+type Asked struct{ Epoch, Rank int }
+
 // Exited tells how a rank ended.
 type Exited struct {
 	Rank   int
@@ -350,7 +354,8 @@ type Credit struct{ Bytes int64 }
 // Report tells of an event that the launcher decided: see rendezvous.Event.
 type Report struct {
 	Kind, Host, Cause string
-	Ranks             []int
+	Epoch             int
+	Ranks             []int // by their numbers in the epoch
 	Clock             int64
 }
 

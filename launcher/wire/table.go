@@ -15,7 +15,7 @@ type Message any
 var table = []Message{
 	// agent to launcher
 	&Hello{}, &Examined{}, &FoundPorts{}, &Probed{}, &Block{}, &Ready{}, &Facts{}, &FileWanted{}, &Started{}, &NotStarted{}, &Output{}, &OutputEnd{},
-	&InputTaken{}, &Joined{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Stack{}, &StacksTaken{}, &Cleaned{},
+	&InputTaken{}, &Joined{}, &Asked{}, &Exited{}, &Notice{}, &Suspected{}, &Done{}, &Paused{}, &Stack{}, &StacksTaken{}, &Cleaned{},
 	// launcher to agent
 	&File{}, &FileData{}, &Examine{}, &FindPorts{}, &Probe{}, &ShowEnv{}, &Start{}, &Begin{}, &Proceed{}, &Meet{}, &Input{}, &InputEnd{}, &Resize{}, &Signal{}, &Stop{},
 	&Credit{}, &Report{}, &Pause{}, &Resume{}, &TakeStacks{}, &Clean{},
