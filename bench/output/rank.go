@@ -3,7 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"fmt"
+	"cmp"
 	"os"
 	"strconv"
 	"strings"
@@ -26,8 +26,9 @@ func rank(what, count string) error {
 	if err != nil {
 		return err
 	}
+	line := newLine()
 	if what == "bulk" {
-		block := bytes.Repeat(line(0), 64<<10/lineLength+1)[:64<<10]
+		block := bytes.Repeat(line.numbered(0), 64<<10/lineLength+1)[:64<<10]
 		for ; n > 0; n -= len(block) {
 			if _, err := os.Stdout.Write(block[:min(n, len(block))]); err != nil {
 				return err
@@ -37,19 +38,31 @@ func rank(what, count string) error {
 	}
 	w := bufio.NewWriterSize(os.Stdout, 4<<10)
 	for i := range n {
-		w.Write(line(i)) // Flush tells of an error
+		w.Write(line.numbered(i)) // Flush tells of an error
 	}
 	return w.Flush()
 }
 
-// line returns a numbered line of this rank's.
-func line(i int) []byte {
-	number := ""
+// line is a line of this rank's but for its number. To make one must cost little
+// beside what a launcher does with it: the ranks have the same processors.
+type line struct {
+	text   []byte
+	number int // where it begins
+}
+
+func newLine() line {
+	rank := ""
 	for _, name := range []string{"GORUN_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"} {
-		if number == "" {
-			number = os.Getenv(name)
-		}
+		rank = cmp.Or(rank, os.Getenv(name))
 	}
-	head := fmt.Sprintf("%s%s line %d ", lineStart, number, i)
-	return []byte(head + strings.Repeat("-", lineLength-1-len(head)) + "\n")
+	head := lineStart + rank + " line "
+	return line{[]byte(head + strings.Repeat("-", lineLength-1-len(head)) + "\n"), len(head)}
+}
+
+// numbered returns the line with a number that is not less than those before. It
+// is valid until the next call.
+func (l line) numbered(i int) []byte {
+	end := strconv.AppendInt(l.text[:l.number], int64(i), 10)
+	l.text[len(end)] = ' '
+	return l.text
 }
