@@ -83,10 +83,7 @@ func (c *command) run(con *console) int {
 		return refuse(con, err)
 	}
 	defer events.close()
-	signals, stop := watchSignals()
-	defer stop()
-
-	c.job.Signals = signals
+	c.job.Signals = watchSignals()
 	progress, prompt := c.newProgress(con), newPrompt()
 	defer progress.end()
 	c.job.SSH.Prompt = func(ctx context.Context, q launcher.Question) ([]byte, error) {

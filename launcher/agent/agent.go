@@ -96,7 +96,7 @@ func run(token string) error {
 	folders := cgroup.Locate()
 	a.ooms.begin(folders)
 	nursery.group.open(folders.Unified, token)
-	catchAll()
+	catchSignals()
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM) // from the kernel, when the guardian dies
 	a.wg.Go(func() { a.watch(term) })
@@ -138,18 +138,16 @@ func (a *agent) serve(err error) error {
 	return err
 }
 
-// catchAll catches every signal that can be, even what was ignored when this
-// process started: exec gives what is caught its default disposition, so that
-// ranks start clean. Nothing is done with them.
-func catchAll() {
-	ignored := make(chan os.Signal, 1)
-	for s := syscall.Signal(1); s < 32; s++ {
-		switch s {
-		case syscall.SIGURG, syscall.SIGCHLD, syscall.SIGPROF: // default is to ignore; the runtime's own
-		default:
-			signal.Notify(ignored, s)
-		}
-	}
+// catchSignals catches the signals that the runtime leaves as they were when this
+// process started, or would end or stop it by; nothing is done with them. All
+// others that can be caught are by the runtime (os/signal, "Default behavior of
+// signals in Go programs"). So none is ignored, and since exec gives what is caught
+// its default disposition, ranks start clean. To catch one takes four switches of
+// threads.
+func catchSignals() {
+	dropped := make(chan os.Signal, 1)
+	signal.Notify(dropped, syscall.SIGHUP, syscall.SIGINT, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
+		syscall.SIGQUIT, syscall.SIGABRT)
 }
 
 // receive acts on messages until the stream ends, which is the launcher's way
