@@ -126,20 +126,25 @@ func (h *host) close() {
 // goodbye bounds how long an agent may take to leave when its work is done.
 const goodbye = 2 * time.Second
 
-// excerpt keeps the last bytes written to it, for error messages.
+// excerpt keeps the first and the last bytes written to it, for error messages:
+// a program that crashes says why before it says where.
 type excerpt struct {
-	mu   sync.Mutex
-	last []byte
+	mu          sync.Mutex
+	first, last []byte
+	cut         bool // there was something in between
 }
 
-const excerptSize = 2 << 10
+// excerptSize bounds each of the two.
+const excerptSize = 1 << 10
 
 func (e *excerpt) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last = append(e.last, p...)
+	n := min(excerptSize-len(e.first), len(p))
+	e.first = append(e.first, p[:n]...)
+	e.last = append(e.last, p[n:]...)
 	if over := len(e.last) - excerptSize; over > 0 {
-		e.last = append(e.last[:0], e.last[over:]...)
+		e.last, e.cut = append(e.last[:0], e.last[over:]...), true
 	}
 	return len(p), nil
 }
@@ -147,7 +152,11 @@ func (e *excerpt) Write(p []byte) (int, error) {
 func (e *excerpt) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return string(e.last)
+	between := ""
+	if e.cut {
+		between = "\n…\n"
+	}
+	return string(e.first) + between + string(e.last)
 }
 
 // streamError says why a stream ended that should not have.
@@ -156,7 +165,7 @@ func streamError(h *host, err error) error {
 		err = errors.New("the agent's stream was closed: the agent was killed, or the connection to its host broke")
 	}
 	if said := h.stderr.String(); said != "" {
-		err = fmt.Errorf("%w; it said last:\n%s", err, said)
+		err = fmt.Errorf("%w; it said:\n%s", err, said)
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func (l *launch) lose(h *host, why error) {
 	l.report(h.name, why.Error(), ranks...)
 	l.proceed()
 	l.introduce()
-	if l.verdict.Take(verdict.Loss{Why: &HostError{Host: h.name, Step: "run", Err: why}}) {
+	if l.verdict.Take(verdict.Loss{Why: &HostError{Host: h.name, Step: "run", Err: why, Hint: exhaustionHint(why)}}) {
 		l.stop(syscall.SIGTERM, l.job.Limits.grace())
 	}
 	if l.ranks.alive == 0 {

@@ -230,18 +230,23 @@ func (r *reacher) reach(ctx context.Context, h *host, tell func(Event)) (err err
 		if err := r.connect(ctx, h, doubt, func() func() { uploading(); return uploaded }); err != nil {
 			return err
 		}
-		h.conn = wire.NewConn(h.stream)
-		defer context.AfterFunc(ctx, func() { h.conn.Close() })()
-		if m, err = h.conn.Receive(); err == nil {
+		conn := wire.NewConn(h.stream)
+		defer context.AfterFunc(ctx, func() { conn.Close() })()
+		h.conn = conn
+		if m, err = conn.Receive(); err == nil {
 			break
 		}
+		if ctx.Err() != nil {
+			return streamError(h, err)
+		}
+		h.close() // until then it may say why
+		h.stream, h.conn = nil, nil
 		err = streamError(h, err)
-		if doubt || h.local || ctx.Err() != nil {
+		if doubt || h.local {
 			return err
 		}
 		// The program that is stored there may be what a power loss has left of it.
 		r.log.Debug("the agent did not say hello and is checked", "host", h.name, "error", err)
-		h.close()
 		h.stderr = &excerpt{}
 	}
 	if h.hello, err = checkHello(m); err != nil {
@@ -300,7 +305,7 @@ func hostError(h *host, err error) error {
 	if errors.As(err, &r) {
 		step, err = string(r.Step), r.Err
 	}
-	return &HostError{Host: h.name, Step: step, Err: err}
+	return &HostError{Host: h.name, Step: step, Err: err, Hint: exhaustionHint(err)}
 }
 
 // startLimit bounds the time until an agent answers, uploads not counted.

@@ -26,7 +26,7 @@ func guard(job string) error {
 	runtime.LockOSThread()
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return fmt.Errorf("expected /proc, by which processes are found and ended there: %w", err)
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{self, "agent", runVerb, token}, &syscall.ProcAttr{
 		Env:   os.Environ(),
