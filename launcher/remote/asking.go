@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // askSSH has OpenSSH's client evaluate the configuration for a host, since why
@@ -30,6 +32,10 @@ func (d *Dialer) askSSH(ctx context.Context, r request, why string) (*evaluation
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "ssh", append(args, "--", r.name)...)
 	cmd.Stderr = &stderr
+	// A command of Match exec is a child of ssh's, which holds the pipes.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
 	answer, err := cmd.Output()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -49,7 +55,7 @@ func (d *Dialer) parseAnswer(r request, answer []byte) *evaluation {
 	for line := range strings.Lines(string(answer)) {
 		keyword, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
 		keyword = strings.ToLower(keyword)
-		if !ok || rest == "" || !slices.Contains(readKeywords, keyword) {
+		if !ok || rest == "" || !acted(keyword) {
 			continue
 		}
 		args := []string{rest}

@@ -1,11 +1,16 @@
 package remote
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -38,6 +43,11 @@ func requireAgreement(t testing.TB, config, host string) {
 	require.NoError(t, err, config)
 	require.Equal(t, want.Unsupported != "", got.Unsupported != "", "their texts tell where it stands")
 	want.Unsupported, got.Unsupported = "", ""
+	for _, s := range []*settings{want, got} {
+		for ; s != nil; s = s.Jump {
+			s.Cryptography = cryptography{} // ssh tells its defaults too
+		}
+	}
 	require.Equal(t, want, got, "for %s by\n%s", host, config)
 }
 
@@ -124,10 +134,10 @@ func TestConditionsThatCannotBeEvaluated(t *testing.T) {
 	})
 	t.Run("ssh refuses the file", func(t *testing.T) {
 		lookPath(t, "ssh")
-		file := writeFile(t, "config", config+"NoSuchDirective yes\n", 0o600)
+		file := writeFile(t, "config", config+"LogLevel NoSuchLevel\n", 0o600)
 		_, err := configDialer(t, file, SSH{}).Dial(t.Context(), hostfiles.Host{Name: "w1"})
 		require.ErrorContains(t, err, "Match exec: ssh -G: exit status 255: ")
-		require.ErrorContains(t, err, "nosuchdirective")
+		require.ErrorContains(t, err, "NoSuchLevel")
 		require.NotContains(t, err.Error(), "\n")
 	})
 	t.Run("a criterion that there is not", func(t *testing.T) {
@@ -136,4 +146,30 @@ func TestConditionsThatCannotBeEvaluated(t *testing.T) {
 		_, err := configDialer(t, file, SSH{}).Dial(t.Context(), hostfiles.Host{Name: "w1"})
 		require.ErrorContains(t, err, "config:1: Match moon: ssh -G: exit status 255")
 	})
+}
+
+// The end of the context ends the command of a condition too, not only ssh, which
+// waits for it.
+func TestAConditionThatHangsEndsWithTheContext(t *testing.T) {
+	lookPath(t, "ssh")
+	pid := filepath.Join(t.TempDir(), "pid")
+	file := writeFile(t, "config", fmt.Sprintf("Match exec \"echo $$ > %s; exec sleep 600\"\n Port 2200\n", pid), 0o600)
+	why := errors.New("no answer within --start-timeout")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if b, _ := os.ReadFile(pid); len(b) > 0 {
+				cancel(why)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	_, err := configDialer(t, file, SSH{}).Dial(ctx, hostfiles.Host{Name: "w1"})
+	require.ErrorIs(t, err, why)
+	require.ErrorContains(t, err, "Match exec: ssh -G has not answered")
+	b, err := os.ReadFile(pid)
+	require.NoError(t, err)
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return syscall.Kill(n, 0) == syscall.ESRCH }, 10*time.Second, time.Millisecond)
 }

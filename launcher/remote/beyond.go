@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -19,15 +20,11 @@ import (
 // piece of hardware, or Kerberos, is known only when it has let in with nothing
 // else.
 
-// beyondKeywords are the directives of the first kind. Those that merely choose
-// among algorithms are not here: the system's file of some distributions has
-// them, and ours are a subset that is as strict.
-var beyondKeywords = []string{"bindinterface", "knownhostscommand", "pkcs11provider", "revokedhostkeys"}
-
-// unsupported returns the first of these in force and where it stands, or "".
+// unsupported returns the first directive of the first kind that is in force, by
+// name, and where it stands, or "".
 func unsupported(e *evaluation) string {
-	for _, keyword := range beyondKeywords {
-		if v := e.first(keyword); v != "" && !strings.EqualFold(v, "none") {
+	for _, keyword := range slices.Sorted(maps.Keys(e.values)) {
+		if v := e.first(keyword); keywords[keyword] == beyond && !strings.EqualFold(v, "none") && !isNo(v) {
 			return fmt.Sprintf("%s: %s %s", e.pos(keyword), keyword, v)
 		}
 	}

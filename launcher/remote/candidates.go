@@ -49,7 +49,12 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 	add := func(signer ssh.Signer, name string) {
 		if wire := string(signer.PublicKey().Marshal()); !used[wire] {
 			used[wire] = true
-			keys = append(keys, candidate{signer, name})
+			restricted, err := s.Cryptography.restrict(signer)
+			if err != nil {
+				trouble = append(trouble, fmt.Sprintf("%s: %v", name, err))
+				return
+			}
+			keys = append(keys, candidate{restricted, name})
 		}
 	}
 	addFile := func(file keyFile) {

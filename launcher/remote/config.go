@@ -119,7 +119,7 @@ func (u localUser) includePath(pattern, file string) string {
 }
 
 // looksLikeHosts says whether text is a list of hosts rather than an
-// ssh_config file: it has nothing that we would read from such a file, and
+// ssh_config file: it has nothing that stands in such a file, and
 // lines such as "node1", "node1:8" or "node1 slots=8".
 func looksLikeHosts(text []byte) bool {
 	hostLine := false
@@ -127,7 +127,7 @@ func looksLikeHosts(text []byte) bool {
 		fields := strings.FieldsFunc(string(line), func(r rune) bool { return strings.ContainsRune(" \t\r\n=", r) })
 		switch {
 		case len(fields) == 0, strings.HasPrefix(fields[0], "#"):
-		case slices.Contains(readKeywords, strings.ToLower(fields[0])):
+		case keywords[strings.ToLower(fields[0])] != unknown:
 			return false
 		case len(fields) == 1, slices.Contains(fields[1:], "slots"), slices.Contains(fields[1:], "max_slots"):
 			hostLine = true
@@ -136,20 +136,8 @@ func looksLikeHosts(text []byte) bool {
 	return hostLine
 }
 
-// readKeywords are the directives we act upon.
-var readKeywords = append([]string{
-	"host", "match", "include",
-	"addressfamily", "batchmode", "bindaddress", "canonicalizehostname", "certificatefile",
-	"challengeresponseauthentication", "connecttimeout", "controlmaster", "controlpath", "globalknownhostsfile",
-	"gssapiauthentication", "hashknownhosts", "hostbasedauthentication", "hostkeyalias", "hostname", "identitiesonly",
-	"identityagent", "identityfile", "kbdinteractiveauthentication", "numberofpasswordprompts",
-	"passwordauthentication", "port", "preferredauthentications", "proxycommand", "proxyjump", "proxyusefdpass",
-	"pubkeyauthentication", "serveralivecountmax", "serveraliveinterval", "stricthostkeychecking", "user",
-	"userknownhostsfile",
-}, beyondKeywords...)
-
 // parseConfig reads the lines of the file called name. Unknown keywords are
-// not its business: OpenSSH's grow by the year.
+// not its business, since IgnoreUnknown may stand in another file.
 func parseConfig(name string, text []byte) ([]directive, error) {
 	var directives []directive
 	lines := bufio.NewScanner(bytes.NewReader(text))

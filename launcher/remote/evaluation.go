@@ -53,26 +53,35 @@ func evaluate(files [][]directive, host, user string, local localUser) (*evaluat
 // condition does not hide.
 func (e *evaluation) walk(file []directive, outer bool) {
 	active := outer
-	var unknown string // why it cannot be said whether the block is active
+	var undecided string // why it cannot be said whether the block is active
 	for _, d := range file {
 		switch {
+		case keywords[d.keyword] == unknown:
+			e.refuse(d)
 		case d.keyword == "host":
-			active, unknown = outer && matchPatterns(d.args, cmp.Or(e.last, e.host), false), ""
+			active, undecided = outer && matchPatterns(d.args, cmp.Or(e.last, e.host), false), ""
 		case d.keyword == "match":
-			active, unknown = false, ""
+			active, undecided = false, ""
 			if outer {
-				active, unknown = e.match(d)
+				active, undecided = e.match(d)
 			}
-		case unknown != "" && e.undecided == "" && (d.keyword == "include" || slices.Contains(readKeywords, d.keyword)):
-			e.undecided = unknown
+		case undecided != "" && e.undecided == "" && acted(d.keyword):
+			e.undecided = undecided
 		case !active:
 		case d.keyword == "include":
 			for _, included := range d.included {
 				e.walk(included, true)
 			}
-		case slices.Contains(readKeywords, d.keyword):
+		case acted(d.keyword):
 			e.add(d)
 		}
+	}
+}
+
+// refuse makes an error of an unknown keyword that nothing has said to ignore.
+func (e *evaluation) refuse(d directive) {
+	if e.err == nil && !matchPatterns(strings.Split(e.first("ignoreunknown"), ","), d.keyword, true) {
+		e.err = fmt.Errorf("%s: expected a keyword of ssh_config, found %q (IgnoreUnknown %s before it has it ignored)", d.pos, d.keyword, d.keyword)
 	}
 }
 

@@ -37,9 +37,13 @@ func (h *handshake) run(address string) (*ssh.Client, error) {
 	config := &ssh.ClientConfig{
 		User:              s.User,
 		ClientVersion:     "SSH-2.0-gorun",
-		HostKeyAlgorithms: known.algorithms(s.lookupName()),
+		HostKeyAlgorithms: s.Cryptography.HostKeys.hostKeys(known.algorithms(s.lookupName())),
+		Config:            ssh.Config{Ciphers: s.Cryptography.Ciphers, MACs: s.Cryptography.MACs, KeyExchanges: s.Cryptography.KeyExchanges},
 		HostKeyCallback: func(_ string, remote net.Addr, key ssh.PublicKey) error {
-			err := known.check(s, remote, key)
+			err := s.Cryptography.checkHostKey(key)
+			if err == nil {
+				err = known.check(s, remote, key)
+			}
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if h.hostKeyErr = err; err == nil && !h.hostKeyOK {

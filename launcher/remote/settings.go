@@ -34,6 +34,8 @@ type settings struct {
 	Certificates   []string // for any of the keys, beside those next to the keys
 	Agent          string   // socket; "": none
 
+	Cryptography cryptography
+
 	Unsupported string   // the directive that decides how to log in and that we do not act on; "": none
 	Batch       bool     // ask nothing
 	Methods     []string // of authentication that may be used, in order
@@ -76,6 +78,9 @@ func (d *Dialer) settle(ctx context.Context, r request, behind []*settings) (*se
 
 // settleBy is settle with what the configuration says.
 func (d *Dialer) settleBy(ctx context.Context, e *evaluation, r request, behind []*settings) (*settings, error) {
+	if why := e.raw("refuseconnection"); why != "" {
+		return nil, fmt.Errorf("%s: RefuseConnection: %s", e.pos("refuseconnection"), why)
+	}
 	s := &settings{Name: r.name, User: e.userName(), HostKeyAlias: e.first("hostkeyalias")}
 	if err := s.setAddress(e, r.port); err != nil {
 		return nil, err
@@ -110,6 +115,9 @@ func (d *Dialer) settleBy(ctx context.Context, e *evaluation, r request, behind 
 	}
 	s.GSSAPI, s.HostBased = isYes(e.first("gssapiauthentication")), isYes(e.first("hostbasedauthentication"))
 	s.Unsupported = unsupported(e)
+	if err := s.setCryptography(e); err != nil {
+		return nil, err
+	}
 	if err := s.setControl(e, t, d.local); err != nil {
 		return nil, err
 	}

@@ -165,7 +165,8 @@ func (d *Dialer) Check(h hostfiles.Host) error {
 	if err := checkJump(h.Jump); err != nil {
 		return fmt.Errorf("jump=%s of %s: %w", h.Jump, h.Name, err)
 	}
-	return nil
+	_, err := evaluate(d.files, h.Name, h.User, d.local)
+	return err
 }
 
 // Dial connects to h and logs in. It blocks until that is done, has failed for
