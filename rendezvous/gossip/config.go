@@ -16,13 +16,15 @@ import (
 // Config describes a member.
 type Config struct {
 	World     rankenv.World     // Node, Job and Attempt are used: whom this member speaks for
-	Roster    []rendezvous.Host // by node: the whole job, in the order of the ring, the same at every member
-	Bind      netip.AddrPort    // port 0: any; zero: any port of the address that routes to the first seed
+	Roster    []rendezvous.Host // by node: the whole job, in the order of the ring, the same at every member; nil: World.Size members, each a rank by itself
+	Bind      netip.AddrPort    // port 0: any; zero: the address that routes to the first seed, any port, at rank 0 without Roster the seed's
 	Advertise netip.AddrPort    // where the others reach Bind; zero: as bound
 	Seeds     []string          // host:port of other members, where [Node.Meet] is not going to be called
 	Key       []byte            // the job's secret, 32 bytes: encrypts and authenticates everything
 	Relay     Relay             // the way through the launcher; nil: none
 	Log       *slog.Logger      // nil: silent
+
+	unplanned bool // Roster was nil
 }
 
 // Relay carries messages to other members where gossip does not.
@@ -88,19 +90,4 @@ const (
 // end it, see memberlist.Join.
 func (c *Config) name(node int) string {
 	return strings.ReplaceAll(fmt.Sprintf("%s:%d:%s", c.World.Job, c.World.Attempt, c.Roster[node].Name), "/", "_")
-}
-
-// bind returns the address to bind.
-func (c *Config) bind() (netip.AddrPort, error) {
-	if c.Bind.Addr().IsValid() {
-		return c.Bind, nil
-	}
-	// Connecting a UDP socket sends nothing; it asks the routing table.
-	conn, err := net.Dial("udp", c.Seeds[0])
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("gossip: no address reaches seed %s: %w", c.Seeds[0], err)
-	}
-	defer conn.Close()
-	addr := conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
-	return netip.AddrPortFrom(addr.Unmap(), 0), nil
 }

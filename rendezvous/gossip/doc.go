@@ -1,7 +1,7 @@
 // Package gossip is the member of the cluster of hosts that carries a job's
 // values from host to host. Each agent is one member: [Join] makes it, a [Node],
-// which is a [rendezvous.Backend] for the ranks of its host. Programs do not
-// import this package; they use a rendezvous.Job.
+// which is a [rendezvous.Backend] for the ranks of its host. Programs that
+// gorun starts do not import this package; they use a rendezvous.Job.
 //
 // # Model
 //
@@ -24,6 +24,9 @@
 //
 // A job on one host has one member: it binds nothing, starts nothing and is only
 // a rendezvous.Memory.
+//
+// Ranks that no launcher has started can each be a member by themselves: without
+// a Roster, with Seeds and a key from a file, see [ReadKey].
 //
 // # Failure
 //

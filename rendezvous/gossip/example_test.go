@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"net/netip"
+	"os"
 
 	"github.com/gorun/gorun/rankenv"
 	"github.com/gorun/gorun/rendezvous"
@@ -44,4 +45,33 @@ func ExampleJoin() {
 	greeting, err := one.Get(ctx, "greeting")
 	fmt.Printf("%s %v\n", greeting, err)
 	// Output: hello <nil>
+}
+
+// A rank that srun, Kubernetes or a shell has started: its launcher told it who
+// it is, and the environment where rank 0 listens and where the key is. Here the
+// world is one rank.
+func ExampleJoin_withoutALauncher() {
+	ctx := context.Background()
+	world, err := rankenv.Current()
+	if err != nil {
+		log.Fatal(err)
+	}
+	conf := &gossip.Config{World: world}
+	if world.Size > 1 {
+		conf.Seeds = []string{os.Getenv("SEED")}
+		if conf.Key, err = gossip.ReadKey(os.Getenv("GORUN_KEY_FILE")); err != nil {
+			log.Fatal(err)
+		}
+	}
+	node, err := gossip.Join(ctx, conf)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close()
+	job := rendezvous.New(node, world)
+	if err := job.Barrier(ctx, "start"); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("rank", job.Rank(), "of", job.Size())
+	// Output: rank 0 of 1
 }

@@ -80,7 +80,8 @@ var _ rendezvous.Backend = (*Node)(nil)
 // Join makes a member: it binds it and returns. The caller closes it. Joining
 // the others goes on in the background, from Seeds if there are any, else once
 // [Node.Meet] has told where they are; until then values flow through the Relay.
-// A job on one host binds nothing.
+// A job on one host binds nothing. Join waits for nobody, but for the name of the
+// first seed to be known if that tells which address to bind.
 func Join(ctx context.Context, conf *Config) (*Node, error) {
 	return join(ctx, conf, listen)
 }
@@ -89,6 +90,7 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	conf = conf.planned()
 	if err := conf.validate(); err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 	n.fetches = map[ask]*fetch{}
 	n.askers = map[ask]map[int]asker{}
 
-	bind, err := conf.bind()
+	bind, err := conf.bind(ctx)
 	if err != nil {
 		return nil, err
 	}
