@@ -34,32 +34,29 @@ var (
 // allCompat are the launchers whose variables ranks can get, beside gorun's.
 var allCompat = []rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.PMI, rankenv.JAX, rankenv.Slurm}
 
-// usualCompat are those of Job.Env.Compat's nil. Programs of MPICH take
-// PMI_RANK for the word of a server that is to be asked for more, and programs
-// of Slurm's look for its allocation: those must be asked for.
-var usualCompat = []rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.JAX}
+// usualCompat are those of Job.Env.Compat's nil. Programs of Slurm's look for its
+// allocation, so that must be asked for.
+var usualCompat = []rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.PMI, rankenv.JAX}
 
 // compat returns whose variables ranks get, gorun's first.
-func (e *Env) compat() (as []rankenv.Launcher, warnings []string, err error) {
+func (e *Env) compat() ([]rankenv.Launcher, error) {
 	asked := e.Compat
 	if asked == nil {
 		asked = usualCompat
 	}
-	as = []rankenv.Launcher{rankenv.Gorun}
+	as := []rankenv.Launcher{rankenv.Gorun}
 	for _, l := range asked {
 		switch {
 		case !slices.Contains(allCompat, l):
-			return nil, nil, fmt.Errorf("--env-compat: expected %s, found %q", joinWords(allCompat), l)
+			return nil, fmt.Errorf("--env-compat: expected %s, found %q", joinWords(allCompat), l)
 		case slices.Contains(as, l):
 			continue
-		case l == rankenv.PMI:
-			warnings = append(warnings, "--env-compat=pmi: ranks get PMI_RANK and PMI_SIZE, but nothing answers them by PMI: programs linked with MPICH will not start")
 		case l == rankenv.JAX && !slices.Contains(asked, rankenv.OpenMPI):
 			as = append(as, rankenv.OpenMPI) // by which jax.distributed finds its place
 		}
 		as = append(as, l)
 	}
-	return as, warnings, nil
+	return as, nil
 }
 
 func joinWords(launchers []rankenv.Launcher) string {
@@ -78,7 +75,7 @@ func newContract(as []rankenv.Launcher) contract {
 		Size: 1, LocalSize: 1, Nodes: 1, Host: "h", Job: "j", GPUs: []string{"0"},
 		Addr: "127.0.0.1", Master: "127.0.0.1:1", Socket: "s",
 	}
-	sets := append([]rankenv.Launcher{rankenv.Torch, rankenv.OpenMPI, rankenv.JAX}, as...)
+	sets := append(slices.Clone(usualCompat), as...)
 	names := contract{}
 	for _, entry := range w.Environ(sets...) {
 		names[envvar.Name(entry)] = true

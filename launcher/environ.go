@@ -36,7 +36,7 @@ var outerNames = []string{"NCCL_RAS_ADDR", "NCCL_COMM_ID", "GLOO_SOCKET_IFNAME"}
 
 // selectEnv makes the part of ranks' environment that is the same on all hosts.
 func (p *prepared) selectEnv() error {
-	as, warnings, err := p.job.Env.compat()
+	as, err := p.job.Env.compat()
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,9 @@ func (p *prepared) selectEnv() error {
 		return err
 	}
 	p.compat = as
-	env, more := p.job.Env.selected(os.Environ(), reserved)
+	env, warnings := p.job.Env.selected(os.Environ(), reserved)
 	p.env = env
-	p.warnings = slices.Concat(p.warnings, more, warnings)
+	p.warnings = append(p.warnings, warnings...)
 	return nil
 }
 

@@ -37,7 +37,7 @@ func TestSelectedLeavesOutWhatBelongsElsewhere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			as, _, err := c.env.compat()
+			as, err := c.env.compat()
 			require.NoError(t, err)
 			reserved := newContract(as)
 			require.NoError(t, c.env.validate(reserved))
@@ -68,7 +68,7 @@ func TestEveryWrongVariableIsRefused(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, want)
 	}
-	_, _, err = (&Env{Compat: []rankenv.Launcher{"lsf"}}).compat()
+	_, err = (&Env{Compat: []rankenv.Launcher{"lsf"}}).compat()
 	require.EqualError(t, err, `--env-compat: expected torch, ompi, pmi, jax or slurm, found "lsf"`)
 }
 
@@ -80,7 +80,7 @@ func BenchmarkSelected(b *testing.B) {
 	}
 	e := &Env{}
 	for b.Loop() {
-		as, _, _ := e.compat()
+		as, _ := e.compat()
 		e.selected(environ, newContract(as))
 	}
 }

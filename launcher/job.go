@@ -120,8 +120,8 @@ type Env struct {
 	Prepend, Append []string
 	CommID          bool // set NCCL_COMM_ID, by which NCCL's ranks meet at rank 0 without being handed an id
 	// Compat is whose variables ranks get beside gorun's own; nil: those of
-	// torch, Open MPI and JAX, none of which sends a program to a server that is
-	// not there; empty: no one's. JAX's come with Open MPI's.
+	// torch, Open MPI, PMI and JAX; empty: no one's. JAX's come with Open MPI's.
+	// With PMI's come the means to ask for more, see package pmi.
 	Compat []rankenv.Launcher
 }
 

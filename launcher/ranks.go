@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
@@ -47,11 +48,11 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 		e.Signal = signalName(m.Signal)
 	}
 	l.ranks.ooms[e.Rank] = cause.OutOfMemory(e.Signal, m.OOM, m.HostOOM)
-	e.Cause = likely(&e, l.ranks.ooms[e.Rank])
+	e.Cause = cmp.Or(likely(&e, l.ranks.ooms[e.Rank]), pmiCause(m))
 	if !l.exited(h, e) {
 		return
 	}
-	fact := verdict.Exit{Rank: e.Rank, Node: h.node, Code: e.Code, Stopped: e.Stopped, At: at, Unsure: unsure}
+	fact := verdict.Exit{Rank: e.Rank, Node: h.node, Code: e.Code, Aborted: m.Aborted, Stopped: e.Stopped, At: at, Unsure: unsure}
 	stop := l.verdict.Take(fact)
 	if fact.Failed() {
 		l.report(h.name, e.String(), e.Rank)
@@ -65,6 +66,17 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	case !fact.Failed() && !l.joining.joined[e.Rank] && l.phase < stopping:
 		l.rankStrayed(e.Rank)
 	}
+}
+
+// pmiCause says what PMI has to do with an end; "" if nothing.
+func pmiCause(m *wire.Exited) string {
+	switch {
+	case m.Aborted:
+		return "PMI abort"
+	case m.Unfinalized:
+		return "it left with status 0 before MPI_Finalize"
+	}
+	return ""
 }
 
 // allExited ends what ranks have left behind.

@@ -123,7 +123,7 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "NAME=VALUE", joinedVariable(&job.Env.Prepend)}},
 		{Name: "append-env", Usage: "the same behind it",
 			Value: &value{c, "NAME=VALUE", joinedVariable(&job.Env.Append)}},
-		{Name: "env-compat", Usage: "whose variables ranks get: torch,ompi,jax (the default), pmi, slurm, all, none",
+		{Name: "env-compat", Usage: "whose variables ranks get: torch,ompi,pmi,jax (the default), slurm, all, none",
 			Value: &value{c, "LIST", compatible(&job.Env.Compat)}},
 		{Name: "show-env", Usage: "print what this rank would get, and start none",
 			Value: &value{c, rankArg, number(&c.showEnv, 0, maxRanks-1, "as a rank", "0")}},

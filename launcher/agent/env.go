@@ -203,7 +203,8 @@ func (a *agent) ownEnv(env []string, local int) []string {
 }
 
 // showEnv answers with what a rank of this host would get. Folders and programs
-// are not looked for: they are no part of it.
+// are not looked for: they are no part of it. Nor is what leads to a server that
+// would be started for them, PMI's.
 func (a *agent) showEnv(m *wire.ShowEnv) (err error) {
 	if err := a.settle(&m.Begin); err != nil {
 		return err

@@ -22,6 +22,8 @@ type program struct {
 	argv []string // of exec
 	dir  string
 	env  []string // all but what differs from rank to rank
+
+	inheritsPMI bool // its ranks get a connection by PMI_FD, if PMI is served
 }
 
 // world is the place of the rank with a local number.
@@ -112,9 +114,11 @@ func (a *agent) prepare(app wire.App, w rankenv.World, host map[string]string, l
 	} else {
 		p.path = path
 	}
-	if err := a.checkMPI(p.path); err != nil {
+	library := linkedMPI(p.path)
+	if err := a.checkMPI(p.path, library); err != nil {
 		return p, err
 	}
+	p.inheritsPMI = asksByPMI(library) && len(app.Wrap) == 0
 	p.exec, p.argv = p.path, app.Args
 	if len(app.Wrap) > 0 {
 		if p.exec, err = findProgram(app.Wrap[0], p.dir, search); err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/wire"
+	"github.com/gorun/gorun/rendezvous/pmi"
 )
 
 // rank is one process of the job, the leader of its own process group.
@@ -23,9 +24,12 @@ type rank struct {
 	told   bool      // TERM or KILL was sent; under agent.mu
 	dying  time.Time // when it was found ending, before it was reaped; zero: it was not; under agent.mu
 
+	aborted bool // it has asked for the end of the job, which was told as its own; under agent.mu
+
 	// A rank can be reaped before the thread that started it has said so.
 	announced bool         // that it runs; under agent.mu
 	end       *wire.Exited // to be told once that was; under agent.mu
+	reaped    bool         // under agent.mu
 }
 
 // startRanks starts this host's ranks, or, in a strict job of several hosts, has
@@ -51,11 +55,14 @@ func (a *agent) startRanks() error {
 
 // startPrograms starts what each of this host's ranks runs.
 func (a *agent) startPrograms(programs []*program) error {
+	if err := a.services.servePMI(programs); err != nil {
+		return a.conn.Send(notStarted(a.host().Ranks[0], "PMI", err))
+	}
 	makeRoom(programs)
 	var failed atomic.Pointer[error]
 	a.processes.Each(len(programs), func(local int) bool {
 		rank := a.host().Ranks[local]
-		env := a.ownEnv(programs[local].env, local)
+		env := append(a.ownEnv(programs[local].env, local), a.services.pmiEnv(programs[local], rank)...)
 		started, err := a.startRank(rank, programs[local], env, a.seat(local).CPUs)
 		if err != nil {
 			failed.CompareAndSwap(nil, &err)
@@ -81,6 +88,13 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 		out.closeChildSide()
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
+	connection, err := a.services.pmiConnection(p, number)
+	if err != nil {
+		out.close()
+		out.closeChildSide()
+		unix.Close(door)
+		return false, a.conn.Send(notStarted(number, p.path, err))
+	}
 	// KILL reaches a rank even if the agent is killed.
 	sys := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if sys.Setpgid = out.terminal == nil; !sys.Setpgid {
@@ -95,6 +109,9 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 		},
 		Sys: sys,
 	}
+	if connection != nil {
+		attr.Files = append(attr.Files, connection.Fd()) // pmiFD
+	}
 	r := &rank{number: number, held: out.held, alive: true}
 	// The rank is on the list before it can end.
 	a.mu.Lock()
@@ -104,6 +121,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	pid, err := a.processes.Start(p.exec, p.argv, attr, cpus, func(status syscall.WaitStatus) { a.ended(r, status) })
 	out.closeChildSide()
 	unix.Close(door)
+	connection.Close() // of nil it only says so
 	if err != nil {
 		out.close()
 		a.forget(r)
@@ -116,10 +134,13 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	err = a.conn.Send(&wire.Started{Rank: number, PID: pid})
 	a.mu.Lock()
 	r.announced = true
-	end := r.end
+	end, reaped := r.end, r.reaped
 	a.mu.Unlock()
 	if end != nil {
-		a.leave(r, end)
+		a.conn.Send(end) // an error means that the launcher is gone, which receive sees
+	}
+	if reaped {
+		a.forget(r)
 	}
 	return true, err
 }
@@ -155,12 +176,25 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	at := timeNow()
 	r.held.Close() // of nil it only says so
+	if !a.services.speaksPMI(r.number) {
+		a.leave(r, status, at, pmi.Ending{})
+		return
+	}
+	// What it has said last may not be read yet.
+	a.wg.Go(func() { a.leave(r, status, at, a.services.pmi.End(r.number)) })
+}
+
+// leave tells the launcher of the end of a rank, which was reaped at that time.
+func (a *agent) leave(r *rank, status syscall.WaitStatus, at time.Time, end pmi.Ending) {
 	m := &wire.Exited{Rank: r.number, Code: status.ExitStatus()}
 	if status.Signaled() {
 		m.Code, m.Signal = -1, int(status.Signal())
 	}
 	a.mu.Lock()
 	m.Told = (r.told || a.keeper != nil) && r.dying.IsZero()
+	if m.Code == 0 && end.Joined && !end.Finalized && !m.Told {
+		m.Code, m.Unfinalized = 1, true
+	}
 	switch {
 	case !r.dying.IsZero():
 		at = r.dying
@@ -168,11 +202,27 @@ func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 		a.failed = true
 		a.noteDying(at)
 	}
+	aborted := r.aborted
 	a.mu.Unlock()
 	m.Clock = int64(at.Sub(a.began))
 	if m.Code != 0 && !m.Told {
 		m.OOM, m.HostOOM = a.ooms.take()
 	}
+	if !aborted {
+		a.tellEnd(r, m)
+	}
+	a.mu.Lock()
+	r.reaped = true
+	announced := r.announced
+	a.mu.Unlock()
+	if announced {
+		a.forget(r)
+	}
+}
+
+// tellEnd tells the launcher how a rank has ended, but not before it was told
+// that the rank runs.
+func (a *agent) tellEnd(r *rank, m *wire.Exited) {
 	a.mu.Lock()
 	announced := r.announced
 	if !announced {
@@ -180,14 +230,8 @@ func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	}
 	a.mu.Unlock()
 	if announced {
-		a.leave(r, m)
+		a.conn.Send(m) // an error means that the launcher is gone, which receive sees
 	}
-}
-
-// leave tells the launcher of a rank's end.
-func (a *agent) leave(r *rank, end *wire.Exited) {
-	a.conn.Send(end) // an error means that the launcher is gone, which receive sees
-	a.forget(r)
 }
 
 // forget takes r from the living.

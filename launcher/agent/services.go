@@ -21,6 +21,7 @@ import (
 	"github.com/gorun/gorun/rankenv"
 	"github.com/gorun/gorun/rendezvous"
 	"github.com/gorun/gorun/rendezvous/gossip"
+	"github.com/gorun/gorun/rendezvous/pmi"
 )
 
 // services is what an agent offers its ranks: the job socket, behind it the
@@ -30,6 +31,10 @@ type services struct {
 	*gossip.Node
 	agent  *agent
 	socket string // path; "": no folder would hold one, ranks have their doors
+
+	roster  []rendezvous.Host
+	pmi     *pmi.Server // nil: ranks do not get PMI's variables
+	pmiPort string      // where it listens; "": nowhere
 
 	ctx    context.Context // of the servers
 	cancel context.CancelFunc
@@ -52,14 +57,19 @@ func startServices(ctx context.Context, a *agent, m *share) (*services, error) {
 		Log:   slog.New(notices{a.conn}),
 	}
 	for _, h := range m.Hosts {
-		conf.Roster = append(conf.Roster, rendezvous.Host{Name: h.Name, Ranks: h.Ranks})
+		s.roster = append(s.roster, rendezvous.Host{Name: h.Name, Ranks: h.Ranks})
 	}
+	conf.Roster = s.roster
 	if addr, err := netip.ParseAddr(m.Hosts[m.Node].Addr); err == nil {
 		conf.Bind = netip.AddrPortFrom(addr, 0)
 	}
 	var err error
 	if s.Node, err = join(s.ctx, conf, m.Ports); err != nil {
 		s.cancel()
+		return nil, err
+	}
+	if err = s.startPMI(a); err != nil {
+		s.close()
 		return nil, err
 	}
 	s.listen()
@@ -231,6 +241,9 @@ func (s *services) report(m *wire.Report) error {
 func (s *services) close() {
 	s.cancel()
 	s.wg.Wait()
+	if s.pmi != nil {
+		s.pmi.Close()
+	}
 	s.Node.Close()
 }
 

@@ -10,6 +10,7 @@ import (
 type Exit struct {
 	Rank, Node int
 	Code       int           // exit status; negative: a signal killed it
+	Aborted    bool          // it has asked for the end of the job
 	Stopped    bool          // its agent had told it to end
 	At         time.Time     // by the launcher's clock,
 	Unsure     time.Duration // give or take
@@ -21,8 +22,8 @@ func (e Exit) Failed() bool { return e.Code != 0 && !e.Stopped }
 // first returns the failure that came first. On one host, order is known.
 // Between hosts, times are known to the doubt about their clocks: of failures
 // before which no other surely happened, meaning decides. A death by signal
-// comes before an exit, since a rank that sees its peer die often exits with an
-// error at once; then the lowest rank. So it does for ranks of a host that its
+// comes first, since a rank that sees its peer die often exits or aborts with an
+// error at once; then an abort, then the lowest rank. So it does for ranks of a host that its
 // agent found ending at one moment.
 func first(failures []Exit) Exit {
 	onNode := map[int]time.Time{} // the first moment of each
@@ -39,14 +40,19 @@ func first(failures []Exit) Exit {
 		return f.At.After(onNode[f.Node]) || f.earliest().After(over)
 	})
 	return slices.MinFunc(candidates, func(a, b Exit) int {
-		if killed := a.Code < 0; killed != (b.Code < 0) {
-			if killed {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.Rank, b.Rank)
+		return cmp.Or(cmp.Compare(a.weight(), b.weight()), cmp.Compare(a.Rank, b.Rank))
 	})
+}
+
+// weight is how little an end tells of what happened at its moment.
+func (e Exit) weight() int {
+	switch {
+	case e.Code < 0:
+		return 0
+	case e.Aborted:
+		return 1
+	}
+	return 2
 }
 
 // When it happened, between.

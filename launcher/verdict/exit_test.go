@@ -22,6 +22,10 @@ func TestFirst(t *testing.T) {
 			[]Exit{{Rank: 0, Code: 1, At: at(1)}, {Rank: 4, Code: -1, At: at(1)}}, 4},
 		"at one moment on one host, the lowest rank": {
 			[]Exit{{Rank: 7, Code: 1, At: at(1)}, {Rank: 4, Code: 1, At: at(1)}}, 4},
+		"at one moment on one host, a death by signal before an abort": {
+			[]Exit{{Rank: 0, Code: 1, Aborted: true, At: at(1)}, {Rank: 4, Code: -1, At: at(1)}}, 4},
+		"within the doubt, an abort before other exits": {
+			[]Exit{{Rank: 0, Code: 1, At: at(10), Unsure: doubt}, {Rank: 4, Code: 1, Aborted: true, Node: 1, At: at(18), Unsure: doubt}}, 4},
 		"between hosts, the earliest by more than the clocks' doubt": {
 			[]Exit{{Rank: 3, Code: 1, At: at(10), Unsure: time.Millisecond}, {Rank: 4, Code: -1, Node: 1, At: at(20), Unsure: time.Millisecond}}, 3},
 		"within the doubt, a death by signal": {

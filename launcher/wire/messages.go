@@ -265,6 +265,8 @@ type Exited struct {
 	OOM, HostOOM bool
 	Clock        int64 // when, in nanoseconds by the clock of the agent's heartbeats
 	Told         bool  // it lived when the agent began to end the job
+	Aborted      bool  // it has asked by PMI for the end of the job, with Code; its process may still live
+	Unfinalized  bool  // it has used PMI, and left with 0 before it had finalized that; Code is 1
 }
 
 // Signal is sent on to the process group of every rank.

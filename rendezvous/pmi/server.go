@@ -28,8 +28,10 @@ type Config struct {
 	Exchange Exchange
 
 	// Joined is called when a rank begins to use PMI, Aborted when it asks for
-	// the end of the job. They must not block. nil: nobody wants to know.
-	Joined, Aborted func(rank int)
+	// the end of the job, the first time, with the exit status that it wants, or
+	// 1. They must not block. nil: nobody wants to know.
+	Joined  func(rank int)
+	Aborted func(rank, status int)
 }
 
 // Server answers the ranks of one host. It owns no goroutine once the calls of
@@ -58,6 +60,7 @@ type seat struct {
 
 	// Under Server.mu.
 	end     Ending
+	aborted bool
 	session *session // that speaks for it; nil: none
 }
 
@@ -65,8 +68,6 @@ type seat struct {
 type Ending struct {
 	Joined    bool // it has begun to use PMI
 	Finalized bool // and said that it has finished
-	Aborted   bool // it has asked for the end of the job
-	Status    int  // with this exit status; -1: it did not say
 }
 
 // NewServer returns a Server for the ranks of a host. Exchanges end with ctx.
@@ -179,18 +180,15 @@ func (s *Server) finalized(rank int) {
 	s.ranks[rank].end.Finalized = true
 }
 
-// aborted notes that a rank asks for the end of the job, with the status; -1 if
-// it does not say.
+// aborted notes that a rank asks for the end of the job.
 func (s *Server) aborted(rank, status int) {
 	s.mu.Lock()
 	at := s.ranks[rank]
-	again := at.end.Aborted
-	if !again {
-		at.end.Aborted, at.end.Status = true, status
-	}
+	again := at.aborted
+	at.aborted = true
 	s.mu.Unlock()
 	if !again && s.conf.Aborted != nil {
-		s.conf.Aborted(rank)
+		s.conf.Aborted(rank, status)
 	}
 }
 

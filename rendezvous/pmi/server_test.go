@@ -28,7 +28,7 @@ type world struct {
 
 	mu      sync.Mutex
 	joined  []int
-	aborted []int
+	aborted [][2]int // rank and status
 	errs    []error
 }
 
@@ -52,8 +52,8 @@ func newWorld(t testing.TB, ranks ...int) *world {
 	for node := range hosts {
 		s, err := pmi.NewServer(ctx, pmi.Config{
 			Job: "job", Hosts: hosts, Node: node, Exchange: memory,
-			Joined:  func(rank int) { w.note(&w.joined, rank) },
-			Aborted: func(rank int) { w.note(&w.aborted, rank) },
+			Joined:  func(rank int) { note(w, &w.joined, rank) },
+			Aborted: func(rank, status int) { note(w, &w.aborted, [2]int{rank, status}) },
 		})
 		require.NoError(t, err)
 		for range hosts[node].Ranks {
@@ -70,10 +70,10 @@ func newWorld(t testing.TB, ranks ...int) *world {
 	return w
 }
 
-func (w *world) note(list *[]int, rank int) {
+func note[T any](w *world, list *[]T, what T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	*list = append(*list, rank)
+	*list = append(*list, what)
 }
 
 // client is the rank's end of a connection.
@@ -93,9 +93,7 @@ func (w *world) connect(rank int) *client {
 	w.t.Cleanup(func() { conn.Close() })
 	w.serving.Go(func() {
 		if err := w.servers[rank].Serve(context.Background(), ours, rank); err != nil {
-			w.mu.Lock()
-			w.errs = append(w.errs, err)
-			w.mu.Unlock()
+			note(w, &w.errs, err)
 		}
 	})
 	return &client{w.t, conn, bufio.NewReader(conn)}
@@ -355,8 +353,8 @@ func TestAbortIsHeardAfterTheProcessHasEnded(t *testing.T) {
 	}{
 		"MPICH":             {[]string{initLine + "\n", "cmd=abort exitcode=42\n"}, 42},
 		"Flux":              {[]string{initLine + "\n", "cmd=abort exit_code=7 msg=too bad\n"}, 7},
-		"PMI-2, no status":  {[]string{"cmd=init pmi_version=2 pmi_subversion=0\n", "31    cmd=abort;isworld=TRUE;msg=bad;"}, -1},
-		"no number at all":  {[]string{initLine + "\n", "cmd=abort exitcode=x\n"}, -1},
+		"PMI-2, no status":  {[]string{"cmd=init pmi_version=2 pmi_subversion=0\n", "31    cmd=abort;isworld=TRUE;msg=bad;"}, 1},
+		"no number at all":  {[]string{initLine + "\n", "cmd=abort exitcode=x\n"}, 1},
 		"the first decides": {[]string{initLine + "\n", "cmd=abort exitcode=3\ncmd=abort exitcode=4\n"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,8 +362,8 @@ func TestAbortIsHeardAfterTheProcessHasEnded(t *testing.T) {
 			client := w.connect(1)
 			client.ask(strings.TrimSuffix(c.said[0], "\n"))
 			client.send(c.said[1])
-			require.Equal(t, pmi.Ending{Joined: true, Aborted: true, Status: c.status}, w.servers[1].End(1))
-			require.Equal(t, []int{1}, w.aborted)
+			require.Equal(t, pmi.Ending{Joined: true}, w.servers[1].End(1))
+			require.Equal(t, [][2]int{{1, c.status}}, w.aborted)
 		})
 	}
 }

@@ -110,7 +110,8 @@ func (c *session) finalize() {
 	c.next = 0
 }
 
-// abort ends the job. PMI-1's clients say with which status, in either spelling.
+// abort asks for the end of the job. PMI-1's clients say with which status, in
+// either spelling.
 func (c *session) abort(m message) {
 	code := m.get("exitcode")
 	if code == "" {
@@ -118,7 +119,7 @@ func (c *session) abort(m message) {
 	}
 	status, err := strconv.Atoi(code)
 	if err != nil {
-		status = -1
+		status = 1
 	}
 	c.server.aborted(c.rank, status)
 }

@@ -1,0 +1,128 @@
+//go:build linux
+
+package agent
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/gorun/gorun/launcher/wire"
+	"github.com/gorun/gorun/rankenv"
+	"github.com/gorun/gorun/rendezvous/pmi"
+)
+
+// A program that is linked with a client of PMI inherits a connection (PMI_FD).
+// What else may turn out to be one, an interpreter or a script, is told a port
+// (PMI_PORT), which costs a host one listener, and a rank nothing: most programs
+// never ask. For the same reason what is wrapped gets the port: sudo and its like
+// close what they inherit.
+
+// pmiFD is where a rank finds its connection, behind its door.
+const pmiFD = doorFD + 1
+
+// startPMI makes the server for the ranks' PMI, if they get its variables.
+func (s *services) startPMI(a *agent) error {
+	if !slices.Contains(launchers(a.start), rankenv.PMI) || len(a.host().Ranks) == 0 {
+		return nil
+	}
+	conf := pmi.Config{
+		Job: fmt.Sprintf("%s_%d", a.start.Job, a.start.Attempt), Hosts: s.roster, Node: a.start.Node, Exchange: s.Node,
+		Joined:  func(rank int) { s.Open(s.ctx, 0, rank) },
+		Aborted: a.aborted,
+	}
+	appOf := a.appOf()
+	for rank := range len(appOf) {
+		conf.Apps = append(conf.Apps, appOf[rank])
+	}
+	var err error
+	s.pmi, err = pmi.NewServer(s.ctx, conf)
+	return err
+}
+
+// servePMI gets the server ready for programs, before the first is started.
+func (s *services) servePMI(programs []*program) error {
+	if s.pmi == nil || !slices.ContainsFunc(programs, func(p *program) bool { return !p.inheritsPMI }) {
+		return nil
+	}
+	// Of the job's ports (--ports) it is none: no firewall is on the way.
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for PMI: %w", err)
+	}
+	s.pmiPort = l.Addr().String()
+	s.wg.Go(func() {
+		if err := s.pmi.ServePort(s.ctx, l, s.pmiFailed); err != nil {
+			s.pmiFailed(err)
+		}
+	})
+	return nil
+}
+
+// pmiFailed tells the user what is wrong with a rank's use of PMI.
+func (s *services) pmiFailed(err error) { s.agent.conn.Send(&wire.Notice{Text: err.Error()}) }
+
+// pmiConnection returns the rank's end of a connection, which the caller closes
+// after the fork; nil if p's ranks do not inherit one.
+func (s *services) pmiConnection(p *program, rank int) (*os.File, error) {
+	if s.pmi == nil || !p.inheritsPMI {
+		return nil, nil
+	}
+	conn, rankEnd, err := pmi.NewPair()
+	if err != nil {
+		return nil, err
+	}
+	s.wg.Go(func() {
+		if err := s.pmi.Serve(s.ctx, conn, rank); err != nil {
+			s.pmiFailed(err)
+		}
+	})
+	return rankEnd, nil
+}
+
+// pmiEnv returns what leads a rank to the server.
+func (s *services) pmiEnv(p *program, rank int) []string {
+	switch {
+	case s.pmi == nil:
+		return nil
+	case p.inheritsPMI:
+		return []string{"PMI_FD=" + strconv.Itoa(pmiFD)}
+	}
+	return []string{"PMI_PORT=" + s.pmiPort, "PMI_ID=" + strconv.Itoa(rank)}
+}
+
+// speaksPMI says whether a rank has used PMI, so that there is more to know of
+// its end than its status.
+func (s *services) speaksPMI(rank int) bool { return s.pmi != nil && s.pmi.Speaks(rank) }
+
+// aborted ends a rank as far as the job is concerned: it has asked for the end of
+// all, with a status. Its process follows by itself, or is told with the others.
+// After the job has begun to end, it is nothing that counts.
+func (a *agent) aborted(number, status int) {
+	at := timeNow()
+	a.mu.Lock()
+	i := slices.IndexFunc(a.ranks, func(r *rank) bool { return r.number == number })
+	if i < 0 || a.ranks[i].told || a.keeper != nil {
+		a.mu.Unlock()
+		return
+	}
+	r := a.ranks[i]
+	if !a.failed {
+		a.failed = true
+		a.noteDying(at)
+	}
+	r.aborted = true
+	a.mu.Unlock()
+	a.tellEnd(r, &wire.Exited{Rank: number, Code: abortStatus(status), Aborted: true, Clock: int64(at.Sub(a.began))})
+}
+
+// abortStatus is what an abort's status becomes as that of a process; an abort
+// with 0 is none that has ended well.
+func abortStatus(status int) int {
+	if status &= 0xff; status != 0 {
+		return status
+	}
+	return 1
+}
