@@ -78,6 +78,25 @@ func TestJobsAtOnceMeetAtDifferentPorts(t *testing.T) {
 	require.Len(t, ports, 3)
 }
 
+func TestNCCLMeetsAtRank0AndAnswersOnEachHost(t *testing.T) {
+	dir := t.TempDir()
+	job, _ := hosts(t, []int{1, 2}, fmt.Sprintf(`cat /proc/self/environ > %s/$GORUN_RANK`, dir))
+	job.Env.CommID = true
+	require.NoError(t, run(t, job).err)
+	ranks := blocks(t, dir, 3)
+	id, err := netip.ParseAddrPort(ranks[0]["NCCL_COMM_ID"])
+	require.NoError(t, err)
+	require.Equal(t, ranks[0]["MASTER_ADDR"], id.Addr().String(), "where the others reach rank 0")
+	require.NotEqual(t, ranks[0]["GORUN_MASTER"], id.String())
+	for _, block := range ranks[1:] {
+		require.Equal(t, id.String(), block["NCCL_COMM_ID"])
+	}
+	require.Equal(t, ranks[1]["NCCL_RAS_ADDR"], ranks[2]["NCCL_RAS_ADDR"], "one service for a host")
+	// Both agents are on this machine, so their ports are different ones.
+	require.NotEqual(t, ranks[0]["NCCL_RAS_ADDR"], ranks[1]["NCCL_RAS_ADDR"])
+	require.Regexp(t, `^localhost:\d+$`, ranks[0]["NCCL_RAS_ADDR"])
+}
+
 func TestTheJobKeepsToItsPorts(t *testing.T) {
 	job, _ := hosts(t, []int{1, 1}, `sed 1d /proc/net/tcp; echo $MASTER_PORT $GORUN_PORTS`)
 	first := 12000 + 100*rand.IntN(180) // unlike that of another run of this test

@@ -44,6 +44,9 @@ func (c *command) hints(err error) []string {
 	if host, ok := errors.AsType[*launcher.HostError](err); ok {
 		return c.hostHints(host)
 	}
+	if differ, ok := errors.AsType[*launcher.DifferenceError](err); ok {
+		return c.differenceHints(differ)
+	}
 	if plan, ok := errors.AsType[*launcher.PlanError](err); ok {
 		return slices.Concat(pathHints(err), c.planHints(plan))
 	}
@@ -60,6 +63,14 @@ func (c *command) hostKeyHints(e *remote.HostKeyError) []string {
 		return []string{fmt.Sprintf("if the new key is right: sed -i %dd %s", e.Line, quoted(e.File))}
 	}
 	return []string{"if the fingerprint is right: " + commandLine(withFlag(c.argv, "accept-new-host-keys"))}
+}
+
+// differenceHints tells how to have the same program everywhere.
+func (c *command) differenceHints(e *launcher.DifferenceError) []string {
+	if !slices.ContainsFunc(e.Differences, func(s string) bool { return strings.HasPrefix(s, "program ") }) {
+		return nil
+	}
+	return []string{"this host's program for all: " + commandLine(withFlag(c.argv, "stage"))}
 }
 
 // stepHints tells how to look closer at a job of Slurm's that started no step.
