@@ -3,6 +3,8 @@
 package agent
 
 import (
+	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -18,13 +20,14 @@ type pausing struct {
 	since   time.Time     // zero: the job runs; under agent.mu
 }
 
-// How long processes may take to stop by themselves on TSTP, which they may
-// catch to let go of what others could use, before STOP; and how often it is
-// looked whether they have.
-const (
-	stopGrace = 250 * time.Millisecond
-	stopLook  = 2 * time.Millisecond
-)
+// stopGrace is how long processes may take to stop by themselves on TSTP, which
+// they may catch to let go of what others could use, before STOP.
+const stopGrace = 250 * time.Millisecond
+
+// That a rank stops is told by SIGCHLD. Of what it has started itself the kernel
+// tells the rank alone, so it is looked for that, after stopLook and then twice as
+// long each time: half a dozen looks in all.
+const stopLook = 4 * time.Millisecond
 
 // pause begins to stop every process of the job.
 func (a *agent) pause() {
@@ -42,7 +45,11 @@ func (a *agent) pause() {
 // hold sends TSTP, then STOP to what has not stopped, and tells the launcher.
 // A process that is in the kernel for long may stop later.
 func (a *agent) hold(resumed <-chan struct{}) {
-	look := time.NewTicker(stopLook)
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	defer signal.Stop(children)
+	wait := stopLook
+	look := time.NewTimer(wait)
 	defer look.Stop()
 	for begun, s := timeNow(), syscall.SIGTSTP; ; s = 0 {
 		late := time.Since(begun) >= stopGrace
@@ -56,7 +63,10 @@ func (a *agent) hold(resumed <-chan struct{}) {
 			break
 		}
 		select {
+		case <-children:
 		case <-look.C:
+			wait *= 2
+			look.Reset(min(wait, max(0, stopGrace-time.Since(begun))))
 		case <-resumed:
 			return
 		}
