@@ -33,7 +33,7 @@ func TestEarlySignals(t *testing.T) {
 		t.Run(word, func(t *testing.T) {
 			c, err := parse([]string{"--timeout", "1h", "--signal", word, "./x"})
 			if want == (launcher.EarlySignal{}) {
-				require.ErrorContains(t, err, "--signal: expected a signal and how long before the end to send it")
+				require.ErrorContains(t, err, "how long before the end to send it, found")
 				return
 			}
 			require.NoError(t, err)

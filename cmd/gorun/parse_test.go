@@ -183,7 +183,7 @@ func TestParseRefuses(t *testing.T) {
 		{"launchers, a slip", "--env-compat ompi,torhc ./x", "some of torch, ompi, pmi, jax and slurm", "gorun --env-compat torch ./x"},
 		{"standard input, a slip", "--stdin nnoe ./x", "expected a rank, all or none", "gorun --stdin none ./x"},
 		{"what to display, a slip", "--display bindngs ./x", "expected a list of map, bindings and allocation", "gorun --display bindings ./x"},
-		{"an output file of srun's", "--output out.%t ./x", "a file for each rank: --output-dir DIR", "gorun --output tag,dir=out:nocopy ./x"},
+		{"an output file of srun's", "--output out.%t ./x", "files as srun has them: --output-dir DIR", "gorun --output tag,dir=out:nocopy ./x"},
 		{"CPUs of srun's", "--cpu-bind map_cpu:0,1 ./x", "for CPUs of single ranks: --map-by rankfile:F", "gorun --cpu-bind cores ./x"},
 		{"distribution of srun's", "-m plane=2 ./x", "expected block, cyclic", "gorun -m block ./x"},
 		{"mpi of horovodrun's", "--mpi ./x", "horovodrun's --mpi is to be left out", "gorun --mpi none"},

@@ -68,7 +68,7 @@ func outputDirectives(values []string) (ours []string, err error) {
 		case strings.EqualFold(name, "dir") && dir != "":
 			ours = append(ours, "--output-dir="+dir)
 		case !known:
-			return nil, &valueError{fmt.Sprintf("tag, timestamp, merge, raw, copy, nocopy and dir=DIR, of which %q is none (a file for each rank: --output-dir DIR; one for all: gorun … >F)", word),
+			return nil, &valueError{fmt.Sprintf("tag, timestamp, merge, raw, copy, nocopy and dir=DIR, of which %q is none (files as srun has them: --output-dir DIR, or gorun … >F)", word),
 				cmp.Or(nearest(word, slices.Sorted(maps.Keys(directives))), "tag,dir=out:nocopy")}
 		case meant != "":
 			ours = append(ours, meant)
