@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -45,6 +47,55 @@ func requireStep(t testing.TB, err error, step Step) {
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, step, at.Step, "%v", err)
 	require.Equal(t, "127.0.0.1", at.Host)
+	requireSaidOnce(t, err)
+}
+
+// requireSaidOnce requires that no cause stands in an error twice.
+func requireSaidOnce(t testing.TB, err error) {
+	t.Helper()
+	said := map[string]bool{}
+	parts := strings.NewReplacer(": ", "\n", "; ", "\n", " (", "\n", ")", "\n").Replace(err.Error())
+	for part := range strings.Lines(parts) {
+		if part = strings.TrimSpace(part); part != "" {
+			require.False(t, said[part], "%q is said twice: %v", part, err)
+			said[part] = true
+		}
+	}
+}
+
+func TestALoginThatFailsSaysEachCauseOnce(t *testing.T) {
+	t.Parallel()
+	s := sshserver.Start(t, sshserver.Config{Faults: sshserver.Faults{Silent: true}})
+	over := errors.New("no answer within --start-timeout")
+	for name, c := range map[string]struct {
+		host   hostfiles.Host
+		config string
+	}{
+		"a silent server":              {s.Entry(), ""},
+		"a silent server, by ssh -G":   {s.Entry(), "Match exec \"sleep 2\"\n Port 1"},
+		"ConnectTimeout":               {s.Entry(), "ConnectTimeout 1"},
+		"a name that does not resolve": {hostfiles.Host{Name: "no-such-host.invalid"}, ""},
+		"a command that fails":         {s.Entry(), "ProxyCommand echo no way; exit 3"},
+		"a silent jump host":           {hostfiles.Host{Name: "w1", Jump: fmt.Sprintf("%s@%s", s.User, s.Addr)}, ""},
+		"a keyword that is none":       {s.Entry(), "Frob yes"},
+		"a value that is none":         {s.Entry(), "ConnectTimeout soon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := NewDialer(SSH{Config: s.Config, Key: s.Key})
+			require.NoError(t, err)
+			defer d.Close()
+			if c.config != "" {
+				more, err := parseConfig("config", []byte(c.config+"\n"))
+				require.NoError(t, err)
+				d.files = append([][]directive{more}, d.files...)
+			}
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 1500*time.Millisecond, over)
+			defer cancel()
+			_, err = d.Dial(ctx, c.host)
+			require.Error(t, err)
+			requireSaidOnce(t, err)
+		})
+	}
 }
 
 // configure adds lines before the server's ssh_config.
