@@ -22,7 +22,11 @@ import (
 // startBlocked makes members in virtual time, of which pairs cannot hear each
 // other.
 func startBlocked(t *testing.T, hosts []rendezvous.Host, blocked func(from, to int) bool, change func(*gossip.Config)) *cluster {
-	m := &memnet{blocked: blocked, ports: map[int]*memport{}}
+	return startOver(t, hosts, &memnet{blocked: blocked, ports: map[int]*memport{}}, change)
+}
+
+// startOver makes members over a network in virtual time.
+func startOver(t *testing.T, hosts []rendezvous.Host, m *memnet, change func(*gossip.Config)) *cluster {
 	c := &cluster{star: &star{}}
 	t.Cleanup(func() {
 		c.close()
@@ -71,6 +75,52 @@ func TestBlockedPairCostsOneWarning(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Other members probe for two that lose each other's packets, and streams carry
+// the values: nobody is suspected.
+func TestPacketsAloneAreNotNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log syncBuffer
+		hosts := roster(4, 1)
+		m := &memnet{
+			blocked: func(int, int) bool { return false },
+			lossy:   func(from, to int) bool { return from+to == 1 },
+			ports:   map[int]*memport{},
+		}
+		c := startOver(t, hosts, m, func(conf *gossip.Config) { conf.Relay, conf.Log = nil, warnings(&log) })
+		c.open(hosts)
+		c.meet(t)
+		c.eachRank(t, talk)
+		time.Sleep(time.Minute)
+		require.Empty(t, log.String())
+		for _, node := range c.nodes {
+			require.Len(t, node.Members(), 4)
+			for _, m := range node.Members() {
+				require.False(t, m.Suspect, "%v", m)
+			}
+		}
+	})
+}
+
+// Packets alone carry no values: those go through the launcher.
+func TestBlockedStreamsCostOneWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log syncBuffer
+		hosts := roster(3, 1)
+		m := &memnet{
+			blocked: func(from, to int) bool { return from+to == 1 },
+			lossy:   func(int, int) bool { return false },
+			ports:   map[int]*memport{},
+		}
+		c := startOver(t, hosts, m, func(conf *gossip.Config) { conf.Log = warnings(&log) })
+		c.open(hosts)
+		c.meet(t)
+		c.eachRank(t, talk)
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, strings.Count(log.String(), "\n"), "%s", log.String())
+		require.Contains(t, log.String(), `"no gossip between h0 and h1, their values go through the launcher"`)
+	})
 }
 
 func TestWithoutRelayValuesGoAround(t *testing.T) {
@@ -145,11 +195,28 @@ func TestTreeClosesAroundALostHost(t *testing.T) {
 // A world of the property: who cannot hear whom, and when each rank does what.
 type story struct {
 	hosts    []rendezvous.Host
-	blocked  map[[2]int]bool
+	relay    bool
+	blocked  map[[2]int]bool // for good
+	cuts     []cut
 	meet     []time.Duration   // by node
 	publish  []time.Duration   // by key
 	by       []int             // rank, by key
 	barriers [][]time.Duration // by barrier and rank
+}
+
+// cut is a time in which two parts of the hosts do not reach each other.
+type cut struct {
+	begin, end time.Duration
+	part       []bool // by node
+}
+
+func (s story) reaches(from, to int, now time.Duration) bool {
+	for _, c := range s.cuts {
+		if c.begin <= now && now < c.end && c.part[from] != c.part[to] {
+			return false
+		}
+	}
+	return from == to || !s.blocked[[2]int{from, to}]
 }
 
 func drawStory(t *rapid.T) story {
@@ -160,8 +227,17 @@ func drawStory(t *rapid.T) story {
 	s := story{hosts: roster(n, rapid.IntRange(1, 3).Draw(t, "ranks")), blocked: map[[2]int]bool{}}
 	ranks := n * len(s.hosts[0].Ranks)
 	node := rapid.IntRange(0, n-1)
-	for range rapid.IntRange(0, 2*n).Draw(t, "blocked") {
+	s.relay = rapid.Bool().Draw(t, "relay")
+	blocked := 0
+	if s.relay { // without it, parts that never meet cannot agree
+		blocked = rapid.IntRange(0, 2*n).Draw(t, "blocked")
+	}
+	for range blocked {
 		s.blocked[[2]int{node.Draw(t, "from"), node.Draw(t, "to")}] = true
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "cuts") {
+		begin := ms.Draw(t, "begin")
+		s.cuts = append(s.cuts, cut{begin, begin + 3*ms.Draw(t, "length"), rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "part")})
 	}
 	s.meet = rapid.SliceOfN(ms, n, n).Draw(t, "meet")
 	keys := rapid.IntRange(0, 5).Draw(t, "keys")
@@ -186,11 +262,16 @@ func TestProperties(t *testing.T) {
 }
 
 func (s story) play(t *testing.T) (errs []error) {
-	c := startBlocked(t, s.hosts, func(from, to int) bool { return from != to && s.blocked[[2]int{from, to}] }, func(*gossip.Config) {})
-	c.open(s.hosts)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	began := time.Now()
+	blocked := func(from, to int) bool { return !s.reaches(from, to, time.Since(began)) }
+	c := startBlocked(t, s.hosts, blocked, func(conf *gossip.Config) {
+		if !s.relay {
+			conf.Relay = nil
+		}
+	})
+	c.open(s.hosts)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
 
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -18,7 +18,8 @@ import (
 // 10.0.0.i+1, and what blocked says does not get through: packets are lost, and
 // dialing times out.
 type memnet struct {
-	blocked func(from, to int) bool
+	blocked func(from, to int) bool // streams, and packets too if lossy is nil
+	lossy   func(from, to int) bool // packets
 
 	mu    sync.Mutex
 	ports map[int]*memport
@@ -47,10 +48,11 @@ func (m *memnet) listen(bind netip.AddrPort) (gossip.Network, error) {
 	return p, nil
 }
 
-// way returns the port of the node at addr, or nil if nothing gets there.
-func (m *memnet) way(from int, addr string) *memport {
+// way returns the port of the node at addr, or nil if blocked says that nothing
+// gets there.
+func (m *memnet) way(from int, addr string, blocked func(from, to int) bool) *memport {
 	to := memNode(addr)
-	if m.blocked(from, to) {
+	if blocked(from, to) {
 		return nil
 	}
 	m.mu.Lock()
@@ -79,7 +81,11 @@ func (p *memport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
 }
 
 func (p *memport) WriteTo(b []byte, addr string) (time.Time, error) {
-	if to := p.net.way(p.node, addr); to != nil {
+	blocked := p.net.lossy
+	if blocked == nil {
+		blocked = p.net.blocked
+	}
+	if to := p.net.way(p.node, addr, blocked); to != nil {
 		from := net.UDPAddrFromAddrPort(memAddr(p.node))
 		select {
 		case to.packets <- &memberlist.Packet{Buf: append([]byte{}, b...), From: from, Timestamp: time.Now()}:
@@ -90,7 +96,7 @@ func (p *memport) WriteTo(b []byte, addr string) (time.Time, error) {
 }
 
 func (p *memport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
-	to := p.net.way(p.node, addr)
+	to := p.net.way(p.node, addr, p.net.blocked)
 	if to == nil {
 		timer := time.NewTimer(timeout)
 		defer timer.Stop()
