@@ -15,22 +15,24 @@ import (
 )
 
 // memnet is a network in memory, for virtual time. Node i has the address
-// 10.0.0.i+1, and what blocked says does not get through: packets are lost, and
+// 10.0.0.1 + i, and what blocked says does not get through: packets are lost, and
 // dialing times out.
 type memnet struct {
 	blocked func(from, to int) bool // streams, and packets too if lossy is nil
 	lossy   func(from, to int) bool // packets
+	dialing time.Duration           // it takes to open a stream
 
 	mu    sync.Mutex
 	ports map[int]*memport
 }
 
 func memAddr(node int) netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(node + 1)}), 7946)
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte((node + 1) >> 8), byte(node + 1)}), 7946)
 }
 
 func memNode(addr string) int {
-	return int(netip.MustParseAddrPort(addr).Addr().As4()[3]) - 1
+	ip := netip.MustParseAddrPort(addr).Addr().As4()
+	return int(ip[2])<<8 + int(ip[3]) - 1
 }
 
 // listen is what JoinOver asks for.
@@ -107,6 +109,7 @@ func (p *memport) DialTimeout(addr string, timeout time.Duration) (net.Conn, err
 			return nil, net.ErrClosed
 		}
 	}
+	time.Sleep(p.net.dialing)
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
 	if to.down {
