@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// An attempt at a job is in one phase at a time. Each phase is a value that the
-// one before it makes, and none comes again:
+// phase is how far an attempt at a job has come. What a phase needs is in a value
+// that the one before it makes, and none comes again:
 //
 //	phase     value   what happens                  goes on to, when
 //	────────  ──────  ────────────────────────────  ────────────────────────────────────────
