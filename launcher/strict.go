@@ -16,8 +16,8 @@ import (
 //   - a host on which the launcher's working folder is missing, where ranks
 //     would start in the home folder;
 //   - a host that cannot give ranks the limits that are asked for;
-//   - a program that is linked with an MPI library, whose ranks would each be
-//     alone;
+//   - a program that is linked with an MPI library that is not served, whose
+//     ranks would each be alone;
 //   - hosts that differ in what should be alike on all of them (audit.go).
 //
 // The last four are for agents to find (wire.App.DirHint, wire.Start.Strict).

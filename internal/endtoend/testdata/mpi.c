@@ -1,0 +1,38 @@
+/* What an MPI program may do, by its argument. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is(const char *a, const char *b) { return strcmp(a, b) == 0; }
+
+int main(int argc, char **argv) {
+	const char *what = argv[1];
+	int before = atoi(getenv("GORUN_RANK"));
+	if (is(what, "leave before init") && before == 1)
+		return 0;
+	MPI_Init(&argc, &argv);
+	int rank, size, sum, *program, known;
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (is(what, "meet")) {
+		MPI_Comm host;
+		int onHost;
+		MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+		MPI_Comm_size(host, &onHost);
+		MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &program, &known);
+		printf("%d of %d, sum %d, %d on host, program %d\n", rank, size, sum, onHost, known ? *program : -1);
+	}
+	if (is(what, "abort") || is(what, "leave before finalize")) {
+		MPI_Barrier(MPI_COMM_WORLD); /* so that all are through MPI_Init */
+		if (rank < size - 1)
+			sleep(60);
+		if (is(what, "abort"))
+			MPI_Abort(MPI_COMM_WORLD, 42);
+		_exit(0);
+	}
+	MPI_Finalize();
+	return 0;
+}
