@@ -185,6 +185,10 @@ const (
 	// drainTimeout is how long Close lets the edges send what there is. It is
 	// reached where hosts end at the same moment and no one is left to hear it.
 	drainTimeout = 50 * time.Millisecond
+	// loneDrainTimeout is the same where no launcher keeps members until all ranks
+	// have ended: who passes the last barrier leaves, and others may have to hear
+	// from it that they may pass too.
+	loneDrainTimeout = 2 * time.Second
 	// leaveTimeout is how long Close waits for memberlist to say that this
 	// member leaves: two rounds of gossip.
 	leaveTimeout = 2 * gossipInterval
@@ -192,7 +196,8 @@ const (
 
 // Close leaves the cluster, ends blocked calls with ErrClosed and waits for the
 // Node's goroutines. What was published before still goes out, if that works at
-// once. Close takes a fraction of a second and may be repeated.
+// once. Close takes a fraction of a second, without a launcher at most two seconds
+// longer, and may be repeated.
 func (n *Node) Close() error {
 	n.closing.Do(func() {
 		defer n.end()
@@ -219,7 +224,11 @@ func (n *Node) leave() {
 		n.couriers.Wait()
 		close(drained)
 	}()
-	await(n.ctx, drained, time.After(drainTimeout))
+	timeout := drainTimeout
+	if n.conf.unplanned {
+		timeout = loneDrainTimeout
+	}
+	await(n.ctx, drained, time.After(timeout))
 	n.end()
 	n.net.HangUp()
 	<-drained
