@@ -48,7 +48,6 @@ func TestProgramsOfMPICH(t *testing.T) {
 		"two hosts":            {args: []string{"--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
 		"dealt out":            {args: []string{"--map-by", "node", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
 		"two programs":         {args: []string{"-np", "2", "--stage", "./mpi", "meet", ":", "-np", "2", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 1, 1)},
-		"behind a shell":       {args: []string{"--stage", "--stage-file", "./mpi", "sh", "-c", "exec ./mpi meet"}, stdout: met(2, 0, 0, 0, 0)},
 		"behind a wrapper":     {args: []string{"--wrap", "env", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
 		"abort":                {args: []string{"--stage", "./mpi", "abort"}, status: 42, stderr: "rank 3 on node2 exited with status 42 ("},
 		"left before finalize": {args: []string{"--stage", "./mpi", "leave before finalize"}, status: 1, stderr: "rank 3 on node2 exited with status 1 (it left with status 0 before MPI_Finalize)"},
@@ -85,8 +84,7 @@ func TestClientsOfSlurmsPMI2(t *testing.T) {
 	for rank := range 4 {
 		want = append(want, fmt.Sprintf("%d of 4, (vector,(0,2,2))", rank))
 	}
-	require.ElementsMatch(t, want, linesOf(run(t, c, "--stage", "./pmi2")), "by PMI_FD")
-	require.ElementsMatch(t, want, linesOf(run(t, c, "--wrap", "env", "--stage", "./pmi2")), "by PMI_PORT")
+	require.ElementsMatch(t, want, linesOf(run(t, c, "--stage", "./pmi2")))
 }
 
 // linesOf parts what ranks have printed.
