@@ -76,7 +76,14 @@ func TestClientsOfSlurmsPMI2(t *testing.T) {
 	for rank := range 4 {
 		want = append(want, fmt.Sprintf("%d of 4, (vector,(0,2,2))", rank))
 	}
-	require.ElementsMatch(t, want, linesOf(run(t, c, "--stage", "./pmi2")))
+	for name, args := range map[string][]string{
+		"by its descriptor": nil,
+		"by the port":       {"--wrap", "env"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ElementsMatch(t, want, linesOf(run(t, c, append(args, "--stage", "./pmi2")...)))
+		})
+	}
 }
 
 // linesOf parts what ranks have printed.

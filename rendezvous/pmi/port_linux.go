@@ -1,8 +1,9 @@
 package pmi
 
 import (
-	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -21,8 +22,15 @@ import (
 //	S  cmd=set size=8
 //	S  cmd=set rank=3
 //	S  cmd=set debug=0
+//
+// Slurm's client of PMI-2 begins as it would with PMI_FD, and says in its first
+// frame who it is:
+//
+//	C  cmd=init pmi_version=2 pmi_subversion=0
+//	S  cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0
+//	C  36    cmd=fullinit;srcid=3;threaded=FALSE;
 
-// helloTimeout bounds how long a connection may stay without its first line.
+// helloTimeout bounds how long a connection may stay without its rank.
 const helloTimeout = 10 * time.Second
 
 // ServePort answers the ranks that connect through l, which listens on the
@@ -47,27 +55,42 @@ func (s *Server) greet(ctx context.Context, conn net.Conn) error {
 		return nil
 	}
 	conn.SetDeadline(time.Now().Add(helloTimeout))
-	in := bufio.NewReaderSize(conn, maxLine)
-	m, err := readLine(in)
-	if err != nil || m.command != "initack" {
-		return nil
-	}
-	rank, err := strconv.Atoi(m.get("pmiid"))
-	if err != nil {
-		return nil
-	}
-	var b []byte
-	for _, m := range []message{
-		newMessage("initack"),
-		newMessage("set", "size", strconv.Itoa(s.size)),
-		newMessage("set", "rank", strconv.Itoa(rank)),
-		newMessage("set", "debug", "0"),
-	} {
-		b = appendLine(b, m)
-	}
-	if _, err := conn.Write(b); err != nil {
+	c := s.newSession(conn)
+	if err := c.introduce(); err != nil {
 		return nil
 	}
 	conn.SetDeadline(time.Time{})
-	return s.serve(ctx, conn, in, rank)
+	return c.serve(ctx)
+}
+
+// introduce learns whose the connection is.
+func (c *session) introduce() error {
+	m, err := readLine(c.in)
+	if err != nil {
+		return err
+	}
+	switch {
+	case m.command == "initack":
+		if c.rank, err = strconv.Atoi(m.get("pmiid")); err != nil {
+			return err
+		}
+		return c.write(
+			newMessage("initack"),
+			newMessage("set", "size", strconv.Itoa(c.server.size)),
+			newMessage("set", "rank", strconv.Itoa(c.rank)),
+			newMessage("set", "debug", "0"),
+		)
+	case m.command == "init" && m.get("pmi_version") == "2":
+		if err := c.write(c.init(m)); err != nil {
+			return err
+		}
+		c.version = c.next
+		if m, err = c.read(); err != nil {
+			return err
+		}
+		c.first = &m
+		c.rank, err = strconv.Atoi(cmp.Or(m.get("pmirank"), m.get("srcid")))
+		return err
+	}
+	return errors.New("it says neither initack nor init of PMI-2")
 }

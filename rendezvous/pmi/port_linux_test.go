@@ -49,12 +49,27 @@ func TestClientsOfThePortAreToldTheirPlace(t *testing.T) {
 	require.True(t, w.servers[0].End(1).Finalized)
 }
 
+func TestSlurmsPMI2SaysItsRankInTheFirstFrame(t *testing.T) {
+	w := newWorld(t, 2)
+	dial, _ := openPort(t, w)
+	c := dial()
+	require.Equal(t, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0", c.ask(initLine2))
+	require.Contains(t, c.ask2("cmd=fullinit;srcid=1;threaded=FALSE;"), ";rank=1;size=2;")
+	require.Equal(t, []int{1}, w.joined)
+	require.Equal(t, "cmd=finalize-response;rc=0;", c.ask2("cmd=finalize;"))
+	require.True(t, w.servers[0].End(1).Finalized)
+}
+
 func TestWhoIsNoRankIsHungUpOn(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	dial, noted := openPort(t, w)
-	for _, said := range []string{"GET / HTTP/1.0\n", "cmd=initack pmiid=x\n", initLine + "\n"} {
+	for _, said := range []string{
+		"GET / HTTP/1.0\n", "cmd=initack pmiid=x\n", initLine + "\n",
+		initLine2 + "\n13    cmd=fullinit;", initLine2 + "\n123456", initLine2 + "\nx",
+	} {
 		c := dial()
 		c.send(said)
+		require.NoError(t, c.conn.(*net.TCPConn).CloseWrite())
 		_, err := io.ReadAll(c.in)
 		if err != nil { // closed with something unread
 			require.True(t, errors.As(err, new(net.Error)), err)

@@ -225,13 +225,16 @@ const slurm = `
 func TestSlurmsPMI2FromInitToFinalize(t *testing.T) {
 	w := newWorld(t, 1)
 	c := w.connect(0)
-	require.Equal(t, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0", c.ask("cmd=init pmi_version=2 pmi_subversion=0"))
+	require.Equal(t, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0", c.ask(initLine2))
 	asks, answers := dialogue(slurm)
 	c.talk(asks, answers, c.ask2)
 	require.Equal(t, pmi.Ending{Joined: true, Finalized: true}, w.servers[0].End(0))
 }
 
-const initLine = "cmd=init pmi_version=1 pmi_subversion=1"
+const (
+	initLine  = "cmd=init pmi_version=1 pmi_subversion=1"
+	initLine2 = "cmd=init pmi_version=2 pmi_subversion=0"
+)
 
 // initialized returns a client that has said init.
 func (w *world) initialized(rank int) *client {
@@ -315,7 +318,7 @@ func TestWhatIsNotPMIEndsTheConnection(t *testing.T) {
 		"before init":     {"cmd=get_maxes\n", "pmi: rank 0: expected cmd=init, found cmd=get_maxes"},
 		"unknown command": {initLine + "\ncmd=dance\n", `pmi: rank 0: unknown command "dance"`},
 		"no command":      {initLine + "\nGET / HTTP/1.0\n", `pmi: rank 0: expected cmd=…, found "GET / HTTP/1.0"`},
-		"no length":       {"cmd=init pmi_version=2 pmi_subversion=0\ncmd=barrier_in\n", `pmi: rank 0: expected a length of 1 to 65536 in 6 characters, found "cmd=ba"`},
+		"no length":       {initLine2 + "\ncmd=barrier_in\n", `pmi: rank 0: expected a length of 1 to 65536 in 6 characters, found "cmd=ba"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
@@ -334,7 +337,7 @@ func TestAttributesOfAHostAreWaitedFor(t *testing.T) {
 	w := newWorld(t, 2)
 	waits, tells := w.connect(0), w.connect(1)
 	for _, c := range []*client{waits, tells} {
-		c.ask("cmd=init pmi_version=2 pmi_subversion=0")
+		c.ask(initLine2)
 	}
 	ask := "cmd=info-getnodeattr;key=port;wait=TRUE;"
 	waits.send(fmt.Sprintf("%6d%s", len(ask), ask))
@@ -353,7 +356,7 @@ func TestAbortIsHeardAfterTheProcessHasEnded(t *testing.T) {
 	}{
 		"MPICH":             {[]string{initLine + "\n", "cmd=abort exitcode=42\n"}, 42},
 		"Flux":              {[]string{initLine + "\n", "cmd=abort exit_code=7 msg=too bad\n"}, 7},
-		"PMI-2, no status":  {[]string{"cmd=init pmi_version=2 pmi_subversion=0\n", "31    cmd=abort;isworld=TRUE;msg=bad;"}, 1},
+		"PMI-2, no status":  {[]string{initLine2 + "\n", "31    cmd=abort;isworld=TRUE;msg=bad;"}, 1},
 		"no number at all":  {[]string{initLine + "\n", "cmd=abort exitcode=x\n"}, 1},
 		"the first decides": {[]string{initLine + "\n", "cmd=abort exitcode=3\ncmd=abort exitcode=4\n"}, 3},
 	} {

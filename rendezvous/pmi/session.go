@@ -21,8 +21,9 @@ type session struct {
 	rank, local int
 	conn        net.Conn
 	in          *bufio.Reader
-	version     int // of PMI, from init to finalize; 0: otherwise
-	next        int // version once the answer is out
+	version     int      // of PMI, from init to finalize; 0: otherwise
+	next        int      // version once the answer is out
+	first       *message // the first request, if it was read to learn the rank
 
 	pending map[string]string // put since the last fence
 	size    int               // of these, see maxPuts
@@ -34,24 +35,33 @@ type session struct {
 // Serve answers a rank over conn, which it closes, until the rank hangs up or
 // ctx ends. Its error says what of the rank's is not PMI, or cannot be done.
 func (s *Server) Serve(ctx context.Context, conn net.Conn, rank int) error {
-	return s.serve(ctx, conn, bufio.NewReaderSize(conn, maxLine), rank)
+	c := s.newSession(conn)
+	c.rank = rank
+	return c.serve(ctx)
 }
 
-// serve is Serve of a connection of which in has read the beginning.
-func (s *Server) serve(ctx context.Context, conn net.Conn, in *bufio.Reader, rank int) error {
-	defer conn.Close()
+func (s *Server) newSession(conn net.Conn) *session {
+	return &session{
+		server: s, conn: conn, in: bufio.NewReaderSize(conn, maxLine),
+		pending: map[string]string{}, over: make(chan struct{}),
+	}
+}
+
+// serve is Serve of a session whose rank is known.
+func (c *session) serve(ctx context.Context) error {
+	defer c.conn.Close()
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &session{
-		server: s, rank: rank, conn: conn, in: in,
-		pending: map[string]string{}, cancel: cancel, over: make(chan struct{}),
-	}
-	if err := s.enter(c); err != nil {
+	c.cancel = cancel
+	if err := c.server.enter(c); err != nil {
 		return fmt.Errorf("pmi: %w", err)
 	}
 	defer close(c.over)
-	defer s.leave(c)
-	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	defer c.server.leave(c)
+	defer context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })()
+	if c.version != 0 { // it has said init before it said its rank
+		c.server.joined(c.rank)
+	}
 	err := c.run(waits)
 	if waits.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
@@ -59,7 +69,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn, in *bufio.Reader, ran
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return nil // it has hung up in the middle
 	}
-	return fmt.Errorf("pmi: rank %d: %w", rank, err)
+	return fmt.Errorf("pmi: rank %d: %w", c.rank, err)
 }
 
 // end ends the session of a rank whose process has ended, after what that has
@@ -103,6 +113,15 @@ func (c *session) answer(ctx context.Context, m message) ([]message, error) {
 	if m.command != "init" {
 		return nil, fmt.Errorf("expected cmd=init, found cmd=%.64s", m.command)
 	}
+	answer := c.init(m)
+	if c.next != 0 {
+		c.server.joined(c.rank)
+	}
+	return []message{answer}, nil
+}
+
+// init agrees on a version of PMI and returns the answer.
+func (c *session) init(m message) message {
 	version, subversion := m.get("pmi_version"), "1" // a server of 1.2 would be asked for barriers of groups
 	switch version {
 	case "1":
@@ -110,13 +129,17 @@ func (c *session) answer(ctx context.Context, m message) ([]message, error) {
 	case "2":
 		c.next, subversion = 2, "0"
 	default:
-		return []message{newMessage("response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "-1")}, nil
+		return newMessage("response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "-1")
 	}
-	c.server.joined(c.rank)
-	return []message{newMessage("response_to_init", "pmi_version", version, "pmi_subversion", subversion, "rc", "0")}, nil
+	return newMessage("response_to_init", "pmi_version", version, "pmi_subversion", subversion, "rc", "0")
 }
 
 func (c *session) read() (message, error) {
+	if c.first != nil {
+		m := *c.first
+		c.first = nil
+		return m, nil
+	}
 	if c.version == 2 {
 		return readFrame(c.in)
 	}
