@@ -12,13 +12,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/gorun/gorun/rendezvous"
 	"github.com/gorun/gorun/rendezvous/pmi"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is the servers of all hosts of a job, in memory.
 type world struct {
