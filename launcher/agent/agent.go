@@ -60,7 +60,9 @@ type agent struct {
 	stdin      input
 	socket     syscall.RawConn // to the launcher, if standard input is one; nil: not known
 	ooms       oomCounter
-	waiting    []*program // that start when the launcher says so; nil: none
+	waiting    []*program                      // that start when the launcher says so; nil: none
+	libpmi     func() (path string, err error) // putLibpmi, once
+	unasked    sync.Once                       // the user is told that a rank has not asked for its place
 
 	mu        sync.Mutex
 	ranks     []*rank
@@ -120,6 +122,7 @@ func newAgent(stream io.ReadWriteCloser, token string, p Processes) *agent {
 		ports:      newPorts(),
 	}
 	a.files.folders = &a.folders
+	a.libpmi = sync.OnceValues(a.putLibpmi)
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	return a
 }

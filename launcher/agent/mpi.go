@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/gorun/gorun/launcher/wire"
@@ -13,53 +14,112 @@ import (
 
 // A program of an MPI whose start gorun does not serve does not fail: each rank
 // takes itself for rank 0 of 1, and all of them compute the same, on GPU 0. So
-// who starts it is told.
+// who starts it is told: before it starts, where its file says so, and else when
+// a rank has ended without asking for its place.
 
-// linkedMPI returns the MPI library, or the client of PMI, that a program is
-// linked with, as its loader knows it; "" if there is none, or the program is a
-// script.
-func linkedMPI(path string) string {
+// linkage is what a program's file says of MPI.
+type linkage struct {
+	library string // MPI, or a client of PMI, as the loader knows it; "": none, or the program is a script
+	runpath string // where the loader looks for it first, parted by colons
+	static  bool   // there is no loader: the program uses what is in it
+}
+
+// readLinkage reads a program's file.
+func readLinkage(path string) (l linkage) {
 	f, err := elf.Open(path)
 	if err != nil {
-		return ""
+		return l
 	}
 	defer f.Close()
+	l.static = true
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			l.static = false
+		}
+	}
 	libraries, _ := f.ImportedLibraries() // a malformed program is the kernel's to refuse
 	for _, name := range libraries {
 		for _, prefix := range []string{"libmpi.so", "libmpich.so", "libpmi.so", "libpmi2.so"} {
 			if strings.HasPrefix(name, prefix) {
-				return name
+				l.library = name
 			}
 		}
 	}
-	return ""
+	if l.library != "" {
+		for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
+			if folders, _ := f.DynString(tag); len(folders) > 0 {
+				l.runpath = strings.ReplaceAll(folders[0], "$ORIGIN", filepath.Dir(path))
+			}
+		}
+	}
+	return l
 }
 
-// asksByPMI says whether a library finds out by PMI who its process is: MPICH's
-// does and, under the name that the MPICH ABI initiative agreed on, those of its
-// descendants. Under other names it is Open MPI's, which does not.
-func asksByPMI(library string) bool {
-	return library == "libmpi.so.12" || library != "" && !strings.HasPrefix(library, "libmpi.so")
-}
+// asker is by what a program asks for its place.
+type asker int
 
-// checkMPI warns of a program that will not find the others, or refuses it if
-// the job is strict.
-func (a *agent) checkMPI(path, library string) error {
-	var why string
+const (
+	asksUnknown asker = iota // no MPI is in sight: it may be an interpreter that loads any
+	asksPMI                  // PMI
+	asksFlux                 // the library of a resource manager, Flux: Open MPI 4
+	asksOther                // what gorun does not serve
+)
+
+// asks returns how the program asks. path is its LD_LIBRARY_PATH.
+func (l linkage) asks(path string) asker {
 	switch {
-	case a.hostWorld.Size == 1 || library == "":
-		return nil
-	case !asksByPMI(library):
+	case l.library == "":
+		return asksUnknown
+	case l.library == openMPI4 && !isOpenMPI5(findLibrary(openMPI4, l.runpath+":"+path)):
+		return asksFlux
+	// MPICH's and, under the name that the MPICH ABI initiative agreed on, those
+	// of its descendants. Under other names it is Open MPI's.
+	case l.library == "libmpi.so.12", !strings.HasPrefix(l.library, "libmpi.so"):
+		return asksPMI
+	}
+	return asksOther
+}
+
+// serveMPI adds to a program's environment what its MPI is to find, and warns if
+// that will not find the others, or refuses it if the job is strict.
+func (a *agent) serveMPI(p *program) error {
+	l := readLinkage(p.path)
+	asks := l.asks(lookupEnv(p.env, "LD_LIBRARY_PATH"))
+	p.inheritsPMI = asks == asksPMI || asks == asksFlux
+	why := ""
+	switch {
+	case l.library != "" && asks == asksOther:
 		why = "to which gorun does not tell a rank its place yet"
 	case a.services.pmi == nil:
-		why = "which asks for its place by PMI, and that is left out of --env-compat"
-	default:
+		if l.library != "" {
+			why = "which asks for its place by PMI, and that is left out of --env-compat"
+		}
+	case asks == asksFlux, asks == asksUnknown && !l.static:
+		// A program that is not known to be Open MPI's does without.
+		if err := a.addFlux(p); err != nil && asks == asksFlux {
+			why = "and what it asks by cannot be put there: " + err.Error()
+		}
+	}
+	if a.hostWorld.Size == 1 {
 		return nil
 	}
-	text := fmt.Sprintf("linked with an MPI library (%s), %s: each will be rank 0 of 1", library, why)
+	if why == "" {
+		p.mpi = l.library
+		return nil
+	}
+	text := fmt.Sprintf("linked with an MPI library (%s), %s: each will be rank 0 of 1", l.library, why)
 	if a.start.Strict {
 		return errors.New(text)
 	}
-	a.conn.Send(&wire.Notice{Text: path + " is " + text})
+	a.conn.Send(&wire.Notice{Text: p.path + " is " + text})
 	return nil
+}
+
+// warnUnasked tells the user, once for a host, that a rank has ended well whose
+// program is linked with an MPI library and never asked for its place.
+func (a *agent) warnUnasked(r *rank) {
+	a.unasked.Do(func() {
+		a.conn.Send(&wire.Notice{Text: fmt.Sprintf(
+			"rank %d, whose program is linked with an MPI library (%s), has ended without asking for its place: if it used MPI, it was rank 0 of 1", r.number, r.mpi)})
+	})
 }

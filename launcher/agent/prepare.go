@@ -23,7 +23,8 @@ type program struct {
 	dir  string
 	env  []string // all but what differs from rank to rank
 
-	inheritsPMI bool // its ranks get a connection by PMI_FD, if PMI is served
+	mpi         string // the library that it is linked with and by which it will ask for its place; "": none
+	inheritsPMI bool   // its ranks get a connection by PMI_FD, if PMI is served
 }
 
 // world is the place of the rank with a local number.
@@ -114,11 +115,10 @@ func (a *agent) prepare(app wire.App, w rankenv.World, host map[string]string, l
 	} else {
 		p.path = path
 	}
-	library := linkedMPI(p.path)
-	if err := a.checkMPI(p.path, library); err != nil {
+	if err := a.serveMPI(p); err != nil {
 		return p, err
 	}
-	p.inheritsPMI = asksByPMI(library) && len(app.Wrap) == 0
+	p.inheritsPMI = p.inheritsPMI && len(app.Wrap) == 0
 	p.exec, p.argv = p.path, app.Args
 	if len(app.Wrap) > 0 {
 		if p.exec, err = findProgram(app.Wrap[0], p.dir, search); err != nil {

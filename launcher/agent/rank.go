@@ -18,6 +18,7 @@ import (
 // rank is one process of the job, the leader of its own process group.
 type rank struct {
 	number int
+	mpi    string    // see program
 	held   *os.File  // of its terminal, until it is reaped; nil: it has none
 	pid    int       // 0: not started
 	alive  bool      // under agent.mu
@@ -112,7 +113,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	if connection != nil {
 		attr.Files = append(attr.Files, connection.Fd()) // pmiFD
 	}
-	r := &rank{number: number, held: out.held, alive: true}
+	r := &rank{number: number, mpi: p.mpi, held: out.held, alive: true}
 	// The rank is on the list before it can end.
 	a.mu.Lock()
 	a.ranks = append(a.ranks, r)
@@ -192,7 +193,8 @@ func (a *agent) leave(r *rank, status syscall.WaitStatus, at time.Time, end pmi.
 	}
 	a.mu.Lock()
 	m.Told = (r.told || a.keeper != nil) && r.dying.IsZero()
-	if m.Code == 0 && end.Joined && !end.Finalized && !m.Told {
+	unasked := m.Code == 0 && !m.Told && !end.Joined && r.mpi != ""
+	if m.Code == 0 && !m.Told && (end.Joined && !end.Finalized || unasked && a.start.Strict) {
 		m.Code, m.Unfinalized = 1, true
 	}
 	switch {
@@ -204,6 +206,9 @@ func (a *agent) leave(r *rank, status syscall.WaitStatus, at time.Time, end pmi.
 	}
 	aborted := r.aborted
 	a.mu.Unlock()
+	if unasked {
+		a.warnUnasked(r)
+	}
 	m.Clock = int64(at.Sub(a.began))
 	if m.Code != 0 && !m.Told {
 		m.OOM, m.HostOOM = a.ooms.take()
