@@ -3,6 +3,7 @@ package launcher
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -74,4 +75,52 @@ func TestTheRankWhoseDeathOthersNoticeIsBlamed(t *testing.T) {
 		esac`))
 		require.Equal(t, 134, o.Status, "%v", o.err)
 	}
+}
+
+// The script outlives its program, and the TERM by which the job ends, so that the
+// rank is always reaped after the one that noticed. A rank of another host takes a
+// moment to notice, as over a network.
+func TestARankBehindAScriptFailsWhenItsProgramVanishes(t *testing.T) {
+	for name, c := range map[string]struct {
+		slots []int
+		delay string
+	}{
+		"one host":  {[]int{2}, "0"},
+		"two hosts": {[]int{1, 1}, "0.05"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, _ := hosts(t, c.slots, behind(t, `trap "" TERM; case $GORUN_RANK in
+				0) read end < PIPE; test `+c.delay+` = 0 || sleep `+c.delay+`; exit 1;;
+				1) SELF ROLE 8> PIPE; status=$?; sleep 0.2; exit $status;;
+			esac`, dieRole))
+			o := run(t, job)
+			require.Equal(t, 137, o.Status, "%v", o.err)
+		})
+	}
+}
+
+func TestARankBehindAScriptThatHasClosedItsJobFailsWhenItEnds(t *testing.T) {
+	o := run(t, sh(2, behind(t, `case $GORUN_RANK in
+		0) read end < PIPE; exit 3;;
+		1) SELF ROLE; trap "" TERM; echo > PIPE; sleep 0.1; exit 4;;
+	esac`, closeRole)))
+	require.Equal(t, 3, o.Status, "%v", o.err)
+}
+
+func TestARankBehindAScriptThatHasJoinedAgainFailsWhenItEnds(t *testing.T) {
+	o := run(t, sh(2, behind(t, `case $GORUN_RANK in
+		0) read end < PIPE; exit 3;;
+		1) SELF ROLE; SELF `+closeRole+`; trap "" TERM; echo > PIPE; sleep 0.1; exit 4;;
+	esac`, dieRole)))
+	require.Equal(t, 3, o.Status, "%v", o.err)
+}
+
+// behind fills in a script that runs the test binary in a role, and a named pipe.
+func behind(t *testing.T, script, role string) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	return strings.NewReplacer("SELF", self, "ROLE", role, "PIPE", pipe).Replace(script)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +36,10 @@ func TestMain(m *testing.M) {
 			joinAndIgnore()
 		case goOnRole:
 			goOn()
+		case dieRole:
+			joinAndDie()
+		case closeRole:
+			joinAndClose()
 		}
 	}
 	// A program built with the race detector sleeps for a second when it ends,
@@ -102,6 +107,35 @@ func goOn() {
 		os.Exit(1)
 	}
 	fmt.Println(job.Rank(), "goes on as", next.Rank(), "of", next.Size(), "without", next.Departed())
+	os.Exit(0)
+}
+
+// dieRole is the argument with which it joins its job and is killed, which a
+// reader of its descriptor 8 notices.
+const dieRole = "join-and-die"
+
+func joinAndDie() {
+	if _, err := rendezvous.Open(context.Background(), nil); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// closeRole is the argument with which it joins its job and leaves it in good
+// order.
+const closeRole = "join-and-close"
+
+func joinAndClose() {
+	job, err := rendezvous.Open(context.Background(), nil)
+	if err == nil {
+		err = job.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(0)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net"
 
 	"github.com/gorun/gorun/rankenv"
 )
@@ -63,6 +64,18 @@ type Backend interface {
 	// other calls for the old epoch are ErrStale from then on, those that wait
 	// too. Its *MissingError names ranks that have not called.
 	NextEpoch(ctx context.Context, after, rank int) (w rankenv.World, departed []int, err error)
+}
+
+// Attendant is what a Backend may be besides, to know which ranks are connected:
+// whose connection ends without [Job.Close] is perhaps a rank that was killed, long
+// before whatever started its program has noticed.
+type Attendant interface {
+	// Attend is called by [Serve] for each connection once, with the number by
+	// which the rank came, in that epoch; and what it returns when the connection
+	// has ended, with whether the Job was closed. That is not called if Serve ends
+	// first. Until then conn may be asked for its state, not read or written. Both
+	// must not block.
+	Attend(epoch, rank int, conn net.Conn) (left func(closed bool))
 }
 
 // Host is one host of the plan.

@@ -20,7 +20,8 @@ import (
 // ends when the stream does, which close brings about and waits for.
 
 // cancelTimeout is how long a caller whose context has ended waits for the
-// server to say who is missing. It passes only if the server is stopped.
+// server to say who is missing, and close until its goodbye is out. It passes
+// only if the server is stopped.
 const cancelTimeout = time.Second
 
 // client is the Backend at the other end of a connection. It serves one rank, in
@@ -138,8 +139,14 @@ func (c *client) fail(err error) {
 
 func (c *client) close() error {
 	c.mu.Lock()
+	again := c.closed
 	c.closed = true
 	c.mu.Unlock()
+	if !again {
+		ctx, release := context.WithTimeout(context.Background(), cancelTimeout)
+		c.send(ctx, 0, 0, &goodbyeMsg{}) // an error means that there is no server to hear it
+		release()
+	}
 	c.conn.Close()
 	c.reader.Wait()
 	return nil
@@ -193,11 +200,17 @@ func (c *client) send(ctx context.Context, epoch int, id uint32, m message) erro
 func (c *client) enter(epoch int, m message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, cancels := m.(*cancelMsg); !cancels && epoch != c.at.epoch {
-		return c.stale(epoch)
+	switch m := m.(type) {
+	case *cancelMsg, *goodbyeMsg: // are of any
+		return nil
+	case *helloMsg:
+		if epoch == c.at.epoch {
+			c.at, c.size = seat{m.epoch, m.rank}, 0
+			return nil
+		}
 	}
-	if h, ok := m.(*helloMsg); ok {
-		c.at, c.size = seat{h.epoch, h.rank}, 0
+	if epoch != c.at.epoch {
+		return c.stale(epoch)
 	}
 	return nil
 }

@@ -55,6 +55,7 @@ func serve(ctx context.Context, l net.Listener, b Backend, admit func(net.Conn) 
 type session struct {
 	backend Backend
 	at      seat // of the requests to come; the reader's
+	closed  bool // the rank has said goodbye; the reader's
 
 	writing sync.Mutex // one frame at a time
 	conn    net.Conn
@@ -77,9 +78,20 @@ func serveConn(ctx context.Context, conn net.Conn, b Backend) {
 	if err := s.greet(ctx); err != nil {
 		return
 	}
+	if a, ok := b.(Attendant); ok {
+		left := a.Attend(s.at.epoch, s.at.rank, conn)
+		defer func() {
+			if ctx.Err() == nil {
+				left(s.closed)
+			}
+		}()
+	}
 	for {
 		id, m, err := readFrame(conn)
 		if err != nil {
+			return
+		}
+		if _, s.closed = m.(*goodbyeMsg); s.closed {
 			return
 		}
 		if _, ok := m.(*cancelMsg); ok {

@@ -137,29 +137,123 @@ func TestGarbage(t *testing.T) {
 
 // overheard returns what a client says that opens the job and puts a value.
 func overheard(t *testing.T, server string) []byte {
-	path := filepath.Join(t.TempDir(), "tap")
-	l, err := net.Listen("unix", path)
+	client := tap(t, server)
+	job := openAt(t, client.path, 1)
+	require.NoError(t, job.Put(t.Context(), "overheard", []byte("value")))
+	require.NoError(t, job.Close())
+	require.NoError(t, client.relay.Wait())
+	return client.said.Bytes()
+}
+
+// tapped is a connection to a server through the test.
+type tapped struct {
+	path  string
+	relay errgroup.Group
+	said  bytes.Buffer // by the client, once relay has ended
+	cut   func()       // ends it as the death of the client would
+}
+
+// tap relays one connection to a server.
+func tap(t *testing.T, server string) *tapped {
+	tap := &tapped{path: filepath.Join(t.TempDir(), "tap")}
+	l, err := net.Listen("unix", tap.path)
 	require.NoError(t, err)
-	defer l.Close()
-	var said bytes.Buffer
-	var relay errgroup.Group
-	relay.Go(func() error {
+	to, err := net.Dial("unix", server)
+	require.NoError(t, err)
+	tap.cut = func() { to.Close() }
+	tap.relay.Go(func() error {
+		defer l.Close()
 		client, err := l.Accept()
 		if err != nil {
 			return err
 		}
 		defer client.Close()
-		to, err := net.Dial("unix", server)
-		if err != nil {
-			return err
-		}
-		relay.Go(func() error { io.Copy(client, to); return nil })
-		io.Copy(to, io.TeeReader(client, &said))
+		tap.relay.Go(func() error { io.Copy(client, to); client.Close(); return nil })
+		io.Copy(to, io.TeeReader(client, &tap.said))
 		return to.Close()
 	})
-	job := openAt(t, path, 1)
-	require.NoError(t, job.Put(t.Context(), "overheard", []byte("value")))
-	require.NoError(t, job.Close())
-	require.NoError(t, relay.Wait())
-	return said.Bytes()
+	t.Cleanup(func() {
+		l.Close()
+		to.Close()
+		tap.relay.Wait()
+	})
+	return tap
+}
+
+// attended notes when ranks come and go.
+type attended struct {
+	rendezvous.Backend
+	came chan int
+	left chan departure
+}
+
+type departure struct {
+	epoch, rank int
+	closed      bool
+}
+
+func (a *attended) Attend(epoch, rank int, _ net.Conn) func(bool) {
+	a.came <- rank
+	return func(closed bool) { a.left <- departure{epoch, rank, closed} }
+}
+
+func newAttended(t *testing.T) *attended {
+	m, err := rendezvous.NewMemory(plan)
+	require.NoError(t, err)
+	return &attended{m, make(chan int, 4), make(chan departure, 4)}
+}
+
+func TestWhoClosesTheJobIsToldFromWhoVanishes(t *testing.T) {
+	a := newAttended(t)
+	path := serve(t, a)
+	t.Run("closed", func(t *testing.T) {
+		job := openAt(t, path, 1)
+		require.Equal(t, 1, <-a.came)
+		go job.Get(t.Context(), "never") // under way, or not yet
+		require.NoError(t, job.Close())
+		require.Equal(t, departure{0, 1, true}, <-a.left)
+		require.NoError(t, job.Close())
+		require.ErrorIs(t, job.Put(t.Context(), "k", nil), rendezvous.ErrClosed)
+	})
+	t.Run("vanished", func(t *testing.T) {
+		client := tap(t, path)
+		job := openAt(t, client.path, 2)
+		require.Equal(t, 2, <-a.came)
+		client.cut()
+		require.Equal(t, departure{0, 2, false}, <-a.left)
+		require.NoError(t, job.Close())
+	})
+	t.Run("by the number with which it came", func(t *testing.T) {
+		job := openAt(t, path, 3)
+		require.Equal(t, 3, <-a.came)
+		others := []*rendezvous.Job{openAt(t, path, 1), openAt(t, path, 2)}
+		<-a.came
+		<-a.came
+		require.NoError(t, a.Backend.(*rendezvous.Memory).Report(rendezvous.Event{Kind: rendezvous.Lost, Ranks: []int{0}}))
+		var all errgroup.Group
+		for _, other := range others {
+			all.Go(func() error { _, err := other.NextEpoch(t.Context()); return err })
+		}
+		next, err := job.NextEpoch(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, all.Wait())
+		require.Equal(t, 2, next.Rank())
+		require.NoError(t, next.Close())
+		require.Equal(t, departure{0, 3, true}, <-a.left)
+	})
+}
+
+func TestWhoIsHungUpOnByTheServerHasNotVanished(t *testing.T) {
+	a := newAttended(t)
+	path := filepath.Join(t.TempDir(), "job")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error)
+	go func() { served <- rendezvous.Serve(ctx, l, a) }()
+	openAt(t, path, 0)
+	<-a.came
+	cancel()
+	require.NoError(t, <-served)
+	require.Empty(t, a.left)
 }

@@ -27,6 +27,8 @@ import (
 // server answers each exactly once: with done, value, ranks, place or failed, or with
 // any number of values or event frames before it. A cancel ends a request early
 // and is not answered itself: the request is, with failed unless it was faster.
+// Nor is goodbye, behind which nothing comes: a stream that ends without it is
+// that of a process which has ended, or was ended, in the middle of the job.
 //
 //	kind           from     body
 //	 1  hello      rank     magic 4, version 1, epoch 4, rank 4, size 4
@@ -40,6 +42,7 @@ import (
 //	 9  offer      rank     key, value
 //	10  fetch      rank     rank 4, key
 //	11  next       rank     –
+//	12  goodbye    rank     –
 //	64  welcome    server   magic 4, version 1, ring: list of rank 4
 //	65  done       server   –
 //	66  value      server   value
@@ -50,7 +53,7 @@ import (
 //	71  place      server   rank 4, size 4, local rank 4, local size 4, node 4, nodes 4, host, departed: list of rank 4
 const (
 	protocolMagic   = 0x676f7276 // "gorv"
-	protocolVersion = 2
+	protocolVersion = 3
 
 	frameHeader = 9 // length, kind and id
 
@@ -79,6 +82,7 @@ const (
 	kindOffer
 	kindFetch
 	kindNext
+	kindGoodbye
 )
 
 const (
@@ -117,7 +121,8 @@ type (
 		key  string
 	}
 
-	nextMsg struct{ empty }
+	nextMsg    struct{ empty }
+	goodbyeMsg struct{ empty }
 
 	welcomeMsg struct {
 		magic   uint32
@@ -160,6 +165,7 @@ func (*barrierMsg) kind() uint8  { return kindBarrier }
 func (*offerMsg) kind() uint8    { return kindOffer }
 func (*fetchMsg) kind() uint8    { return kindFetch }
 func (*nextMsg) kind() uint8     { return kindNext }
+func (*goodbyeMsg) kind() uint8  { return kindGoodbye }
 func (*placeMsg) kind() uint8    { return kindPlace }
 func (*welcomeMsg) kind() uint8  { return kindWelcome }
 func (*doneMsg) kind() uint8     { return kindDone }
@@ -194,6 +200,8 @@ func newMessage(kind uint8) message {
 		return &fetchMsg{}
 	case kindNext:
 		return &nextMsg{}
+	case kindGoodbye:
+		return &goodbyeMsg{}
 	case kindPlace:
 		return &placeMsg{}
 	case kindWelcome:

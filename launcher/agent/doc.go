@@ -29,7 +29,7 @@
 //	                rank, pipes, pty start it, in the nursery and its jobgroup
 //	  serves        services, notice: the job socket, and the member of the cluster
 //	  carries       output, lookout, input, stream
-//	  ends          stop, pause, dying, oom, stack, lease
+//	  ends          stop, pause, dying, vanished, oom, stack, lease
 //	the guardian    guardian.go
 //	what was left   sweep ends one job, lost finds all that are lost, clean
 //	                answers gorun clean, trace knows processes without environment,

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gorun/gorun/launcher/agent/proc"
@@ -18,8 +19,35 @@ import (
 // noteDying notes the ranks that are ending at now. a.mu is held.
 func (a *agent) noteDying(now time.Time) {
 	for _, r := range a.ranks {
-		if r.alive && r.pid > 0 && r.dying.IsZero() && proc.Exiting(r.pid) {
+		switch {
+		case !r.alive || !r.dying.IsZero():
+		case r.pid == 0:
+			r.unborn = now
+		case proc.Exiting(r.pid):
 			r.dying = now
+		case len(r.connections) > 0: // whoever serves them may not have come to see it
+			a.noteVanished(r, now)
 		}
 	}
+}
+
+// begun notes that the call that started a rank has returned, and asks about a
+// rank that could not be asked about when another failed: what has ended by now
+// had begun to end, as good as then. agent.mu is held.
+func (r *rank) begun(pid int) {
+	r.pid = pid
+	if !r.unborn.IsZero() && proc.Exiting(pid) {
+		r.dying = r.unborn
+	}
+	r.unborn = time.Time{}
+}
+
+// rank returns a rank of this host; nil: it is not started yet, or not of this
+// host. a.mu is held.
+func (a *agent) rank(number int) *rank {
+	i := slices.IndexFunc(a.ranks, func(r *rank) bool { return r.number == number })
+	if i < 0 {
+		return nil
+	}
+	return a.ranks[i]
 }

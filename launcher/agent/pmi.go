@@ -30,8 +30,12 @@ func (s *services) startPMI(a *agent) error {
 	}
 	conf := pmi.Config{
 		Job: fmt.Sprintf("%s_%d", a.start.Job, a.start.Attempt), Hosts: s.roster, Node: a.start.Node, Exchange: s.Node,
-		Joined:  func(rank int) { s.Open(s.ctx, 0, rank) },
-		Aborted: a.aborted,
+		Joined: func(rank int) {
+			a.present(rank)
+			s.Open(s.ctx, 0, rank)
+		},
+		Aborted:  a.aborted,
+		Vanished: a.vanished,
 	}
 	appOf := a.appOf()
 	for rank := range len(appOf) {
@@ -103,12 +107,11 @@ func (s *services) speaksPMI(rank int) bool { return s.pmi != nil && s.pmi.Speak
 func (a *agent) aborted(number, status int) {
 	at := timeNow()
 	a.mu.Lock()
-	i := slices.IndexFunc(a.ranks, func(r *rank) bool { return r.number == number })
-	if i < 0 || a.ranks[i].told || a.keeper != nil {
+	r := a.rank(number)
+	if r == nil || r.told || a.keeper != nil {
 		a.mu.Unlock()
 		return
 	}
-	r := a.ranks[i]
 	if !a.failed {
 		a.failed = true
 		a.noteDying(at)

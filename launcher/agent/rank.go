@@ -4,6 +4,7 @@ package agent
 
 import (
 	"errors"
+	"net"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +25,11 @@ type rank struct {
 	alive  bool      // under agent.mu
 	told   bool      // TERM or KILL was sent; under agent.mu
 	dying  time.Time // when it was found ending, before it was reaped; zero: it was not; under agent.mu
+
+	unborn time.Time // when another failed while the call that starts this one had not returned; zero: none; under agent.mu
+
+	connections []net.Conn // to the job, that are open; under agent.mu
+	vanished    time.Time  // when the last one ended without a goodbye; zero: it did not; under agent.mu
 
 	aborted bool // it has asked for the end of the job, which was told as its own; under agent.mu
 
@@ -129,7 +135,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 		return false, a.conn.Send(notStarted(number, p.path, err))
 	}
 	a.mu.Lock()
-	r.pid = pid
+	r.begun(pid)
 	a.mu.Unlock()
 	a.connect(number, out)
 	err = a.conn.Send(&wire.Started{Rank: number, PID: pid})
@@ -192,17 +198,23 @@ func (a *agent) leave(r *rank, status syscall.WaitStatus, at time.Time, end pmi.
 		m.Code, m.Signal = -1, int(status.Signal())
 	}
 	a.mu.Lock()
+	if r.dying.IsZero() {
+		r.dying = r.unborn
+	}
+	if status != 0 || end.Joined && !end.Finalized {
+		r.noteEnding(at, status)
+	}
 	m.Told = (r.told || a.keeper != nil) && r.dying.IsZero()
 	unasked := m.Code == 0 && !m.Told && !end.Joined && r.mpi != ""
 	if m.Code == 0 && !m.Told && (end.Joined && !end.Finalized || unasked && a.start.Strict) {
 		m.Code, m.Unfinalized = 1, true
 	}
-	switch {
-	case !r.dying.IsZero():
-		at = r.dying
-	case m.Code != 0 && !m.Told && !a.failed:
+	if m.Code != 0 && !m.Told && !a.failed {
 		a.failed = true
 		a.noteDying(at)
+	}
+	if !r.dying.IsZero() {
+		at = r.dying
 	}
 	aborted := r.aborted
 	a.mu.Unlock()

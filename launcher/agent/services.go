@@ -149,6 +149,16 @@ func (s *services) Open(ctx context.Context, epoch, rank int) (ring []int, err e
 	return ring, err
 }
 
+// Attend is how the agent learns that a rank's program has vanished. Programs come
+// in the first epoch; the numbers of a later one would be others.
+func (s *services) Attend(epoch, rank int, conn net.Conn) (left func(closed bool)) {
+	if epoch != 0 {
+		return func(bool) {}
+	}
+	s.agent.connected(rank, conn)
+	return func(closed bool) { s.agent.disconnected(rank, conn, closed) }
+}
+
 // NextEpoch is how a rank goes on without those that are lost. The launcher
 // begins the epoch when all that live have asked.
 func (s *services) NextEpoch(ctx context.Context, after, rank int) (rankenv.World, []int, error) {

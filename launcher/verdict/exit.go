@@ -22,8 +22,8 @@ func (e Exit) Failed() bool { return e.Code != 0 && !e.Stopped }
 // first returns the failure that came first. On one host, order is known.
 // Between hosts, times are known to the doubt about their clocks: of failures
 // before which no other surely happened, meaning decides. A death by signal
-// comes first, since a rank that sees its peer die often exits or aborts with an
-// error at once; then an abort, then the lowest rank. So it does for ranks of a host that its
+// comes first, that of a script's program too, since a rank that sees its peer die
+// often exits or aborts with an error at once; then an abort, then the lowest rank. So it does for ranks of a host that its
 // agent found ending at one moment.
 func first(failures []Exit) Exit {
 	onNode := map[int]time.Time{} // the first moment of each
@@ -47,13 +47,20 @@ func first(failures []Exit) Exit {
 // weight is how little an end tells of what happened at its moment.
 func (e Exit) weight() int {
 	switch {
-	case e.Code < 0:
+	case e.Code < 0, e.Code > shellSignal && e.Code <= shellSignal+maxSignal:
 		return 0
 	case e.Aborted:
 		return 1
 	}
 	return 2
 }
+
+// shellSignal and the number of a signal are the status with which a shell ends
+// whose program the signal killed (POSIX.1-2024, XCU 2.8.2, says more than 128).
+const (
+	shellSignal = 128
+	maxSignal   = 64
+)
 
 // When it happened, between.
 func (e Exit) earliest() time.Time { return e.At.Add(-e.Unsure) }

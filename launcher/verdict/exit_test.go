@@ -30,6 +30,10 @@ func TestFirst(t *testing.T) {
 			[]Exit{{Rank: 3, Code: 1, At: at(10), Unsure: time.Millisecond}, {Rank: 4, Code: -1, Node: 1, At: at(20), Unsure: time.Millisecond}}, 3},
 		"within the doubt, a death by signal": {
 			[]Exit{{Rank: 3, Code: 1, At: at(10), Unsure: doubt}, {Rank: 4, Code: -1, Node: 1, At: at(18), Unsure: doubt}}, 4},
+		"within the doubt, a script whose program died by signal": {
+			[]Exit{{Rank: 3, Code: 1, At: at(10), Unsure: doubt}, {Rank: 4, Code: 139, Node: 1, At: at(18), Unsure: doubt}}, 4},
+		"within the doubt, the lowest rank, if statuses are no signals'": {
+			[]Exit{{Rank: 3, Code: 128, At: at(10), Unsure: doubt}, {Rank: 4, Code: 255, Node: 1, At: at(10), Unsure: doubt}}, 3},
 		"within the doubt, the lowest rank": {
 			[]Exit{{Rank: 7, Code: 1, At: at(10), Unsure: doubt}, {Rank: 4, Code: 1, Node: 1, At: at(18), Unsure: doubt}}, 4},
 	} {

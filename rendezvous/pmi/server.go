@@ -29,9 +29,11 @@ type Config struct {
 
 	// Joined is called when a rank begins to use PMI, Aborted when it asks for
 	// the end of the job, the first time, with the exit status that it wants, or
-	// 1. They must not block. nil: nobody wants to know.
-	Joined  func(rank int)
-	Aborted func(rank, status int)
+	// 1, Vanished when its connection ends between init and finalize, not by the
+	// server. They must not block. nil: nobody wants to know.
+	Joined   func(rank int)
+	Aborted  func(rank, status int)
+	Vanished func(rank int)
 }
 
 // Server answers the ranks of one host. It owns no goroutine once the calls of
@@ -155,8 +157,11 @@ func (s *Server) enter(c *session) error {
 	return nil
 }
 
-// leave is the end of a session that had entered.
-func (s *Server) leave(c *session) {
+// leave is the end of a session that had entered, by the server if ctx has ended.
+func (s *Server) leave(ctx context.Context, c *session) {
+	if c.next != 0 && ctx.Err() == nil && s.conf.Vanished != nil {
+		s.conf.Vanished(c.rank)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ranks[c.rank].session = nil

@@ -23,10 +23,11 @@ type world struct {
 	servers []*pmi.Server // by rank
 	serving sync.WaitGroup
 
-	mu      sync.Mutex
-	joined  []int
-	aborted [][2]int // rank and status
-	errs    []error
+	mu       sync.Mutex
+	joined   []int
+	aborted  [][2]int // rank and status
+	vanished []int
+	errs     []error
 }
 
 // newWorld starts servers for hosts with so many ranks each. When the test ends,
@@ -49,8 +50,9 @@ func newWorld(t testing.TB, ranks ...int) *world {
 	for node := range hosts {
 		s, err := pmi.NewServer(ctx, pmi.Config{
 			Job: "job", Hosts: hosts, Node: node, Exchange: memory,
-			Joined:  func(rank int) { note(w, &w.joined, rank) },
-			Aborted: func(rank, status int) { note(w, &w.aborted, [2]int{rank, status}) },
+			Joined:   func(rank int) { note(w, &w.joined, rank) },
+			Aborted:  func(rank, status int) { note(w, &w.aborted, [2]int{rank, status}) },
+			Vanished: func(rank int) { note(w, &w.vanished, rank) },
 		})
 		require.NoError(t, err)
 		for range hosts[node].Ranks {
@@ -366,6 +368,20 @@ func TestAbortIsHeardAfterTheProcessHasEnded(t *testing.T) {
 			require.Equal(t, [][2]int{{1, c.status}}, w.aborted)
 		})
 	}
+}
+
+func TestWhoHangsUpBetweenInitAndFinalizeHasVanished(t *testing.T) {
+	w := newWorld(t, 4)
+	w.connect(0).conn.Close() // has not begun
+	w.initialized(1).conn.Close()
+	c := w.initialized(2)
+	require.Equal(t, "cmd=finalize_ack", c.ask("cmd=finalize"))
+	c.conn.Close()
+	c = w.initialized(3)
+	c.send("cmd=finalize\n")
+	c.conn.Close() // without waiting for the answer
+	w.serving.Wait()
+	require.Equal(t, []int{1}, w.vanished)
 }
 
 func TestEndDoesNotWaitForTheOthers(t *testing.T) {

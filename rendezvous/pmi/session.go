@@ -57,7 +57,7 @@ func (c *session) serve(ctx context.Context) error {
 		return fmt.Errorf("pmi: %w", err)
 	}
 	defer close(c.over)
-	defer c.server.leave(c)
+	defer c.server.leave(ctx, c)
 	defer context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })()
 	if c.version != 0 { // it has said init before it said its rank
 		c.server.joined(c.rank)
