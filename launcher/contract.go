@@ -19,6 +19,7 @@ var (
 	// identityNames tell a process its place in the job of another launcher.
 	identityNames = []string{
 		"PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID", "PMI_LOCAL_*",
+		"PMI_JOBID", "PMI_SPAWNED", "PMI_HOSTNAME", "HYDI_CONTROL_FD",
 		"PMIX_RANK", "PMIX_NAMESPACE", "PMIX_SERVER_URI*",
 		"OMPI_COMM_WORLD_*", "OMPI_MCA_orte_hnp_uri", "PRTE_LAUNCHED",
 		"FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_TASK_*", "FLUX_PMI_LIBRARY_PATH",

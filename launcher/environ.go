@@ -27,8 +27,13 @@ var loginNames = []string{
 	"SLURMD_NODENAME", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_TOPOLOGY_ADDR*",
 	"SLURM_CPUS_ON_NODE", "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS",
 	"CUDA_VISIBLE_DEVICES",                     // of this host's devices; its agent passes on what is set there
+	"MPIR_CVAR_CH3_INTERFACE_HOSTNAME",         // this host, to ranks of an outer Hydra
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", // the host's; PATH is joined there
 }
+
+// clientNames lead a program to another launcher's client of PMI, in place of its
+// own, which knows gorun's server.
+var clientNames = []string{"I_MPI_PMI_LIBRARY", "PMI_LIBRARY", "FLUX_PMI_LIBRARY_PATH"}
 
 // outerNames are what gorun sets for a rank where the user has not. In a job
 // that a rank starts they would be the outer job's.
@@ -145,9 +150,9 @@ func (e *Env) selected(environ []string, reserved contract) (env, warnings []str
 			warnings = append(warnings, "the hosts run another system, so ranks inherit only the variables that -x names")
 		}
 	}
-	withheld := loginNames
+	withheld := slices.Concat(loginNames, clientNames)
 	if slices.ContainsFunc(environ, func(entry string) bool { return envvar.Name(entry) == "GORUN_JOB" }) {
-		withheld = slices.Concat(loginNames, outerNames)
+		withheld = append(withheld, outerNames...)
 	}
 	found := make([]bool, len(e.Pass))
 	for _, entry := range environ {

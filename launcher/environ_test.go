@@ -10,7 +10,7 @@ import (
 
 func TestSelectedLeavesOutWhatBelongsElsewhere(t *testing.T) {
 	environ := []string{
-		"A=1", "B=2", "PMI_RANK=7", "PMI_DEBUG=1", "SSH_TTY=x", "SLURM_JOB_ID=4", "SLURM_NNODES=2", "SLURM_PROCID=3",
+		"A=1", "B=2", "PMI_RANK=7", "PMI_JOBID=9.0", "PMI_DEBUG=1", "I_MPI_PMI_LIBRARY=/slurm/libpmi.so", "SSH_TTY=x", "SLURM_JOB_ID=4", "SLURM_NNODES=2", "SLURM_PROCID=3",
 		"GORUN_KEY_FILE=k", "GORUN_RENDEZVOUS=r", "GORUN_HOSTFILE=h", "GORUN_DEBUG=1", "OMPI_MCA_btl=tcp",
 		"JAX_PROCESS_ID=1", "BASH_FUNC_ml%%=() { :; }", "no equals sign", "=C:=C:\\",
 	}
@@ -28,8 +28,8 @@ func TestSelectedLeavesOutWhatBelongsElsewhere(t *testing.T) {
 			[]string{"A=1", "B=2", "SLURM_JOB_ID=4", "OMPI_MCA_btl=tcp"}, 0,
 		},
 		"named": {
-			Env{Export: "listed", Pass: []string{"A", "SSH_*", "SLURM_*", "NOSUCH"}, Unset: []string{"SLURM_JOB_ID"}},
-			[]string{"A=1", "SSH_TTY=x", "SLURM_NNODES=2"}, 1,
+			Env{Export: "listed", Pass: []string{"A", "SSH_*", "SLURM_*", "I_MPI_*", "NOSUCH"}, Unset: []string{"SLURM_JOB_ID"}},
+			[]string{"A=1", "I_MPI_PMI_LIBRARY=/slurm/libpmi.so", "SSH_TTY=x", "SLURM_NNODES=2"}, 1,
 		},
 		"nothing, but what is named": {
 			Env{Export: "none", Pass: []string{"?"}},

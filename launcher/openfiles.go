@@ -35,10 +35,10 @@ func checkOpenFiles(hosts int) error {
 }
 
 // The agent of this host has the same limit and needs this much of it (package
-// agent, refuseFiles).
+// agent, refuseFiles), if each rank is MPI's.
 const (
 	agentFiles     = 50
-	agentRankFiles = 3
+	agentRankFiles = 4
 )
 
 // checkPipes refuses the ranks of this host if this process may not open enough

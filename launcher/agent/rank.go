@@ -44,8 +44,8 @@ type rank struct {
 // started.
 func (a *agent) startRanks() error {
 	programs, problem := a.preparePrograms()
-	if ranks := a.host().Ranks; problem == nil && len(ranks) > 0 {
-		problem = refuseFiles(ranks[0], len(ranks))
+	if problem == nil {
+		problem = a.refuseFiles(programs)
 	}
 	if problem != nil {
 		return a.conn.Send(problem)
