@@ -24,34 +24,17 @@ func compile(t *testing.T, c *cluster.Cluster, source, compiler string, args ...
 	require.NoError(t, err, "%s", said)
 }
 
-func TestProgramsOfMPICH(t *testing.T) {
-	if _, err := exec.LookPath("mpicc.mpich"); err != nil {
-		t.Skip(err)
-	}
-	c := cluster.New(t, cluster.Config{Hosts: 2, Slots: 2})
-	equip(t, c)
-	compile(t, c, "mpi.c", "mpicc.mpich")
-	met := func(onHost int, programs ...int) (lines []string) {
-		size, sum := len(programs), len(programs)*(len(programs)-1)/2
-		for rank, program := range programs {
-			lines = append(lines, fmt.Sprintf("%d of %d, sum %d, %d on host, program %d", rank, size, sum, onHost, program))
-		}
-		return lines
-	}
-	for name, k := range map[string]struct {
-		args   []string
-		status int
-		stdout []string // its lines, in any order
-		stderr string
-	}{
-		"two hosts":            {args: []string{"--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
-		"dealt out":            {args: []string{"--map-by", "node", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
-		"two programs":         {args: []string{"-np", "2", "--stage", "./mpi", "meet", ":", "-np", "2", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 1, 1)},
-		"behind a wrapper":     {args: []string{"--wrap", "env", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
-		"abort":                {args: []string{"--stage", "./mpi", "abort"}, status: 42, stderr: "rank 3 on node2 exited with status 42 ("},
-		"left before finalize": {args: []string{"--stage", "./mpi", "leave before finalize"}, status: 1, stderr: "rank 3 on node2 exited with status 1 (it left with status 0 before MPI_Finalize)"},
-		"left before init":     {args: []string{"--init-timeout", "1", "--stage", "./mpi", "leave before init"}, status: 125, stderr: "rank 1 left without joining"},
-	} {
+// mpiJob is a job of testdata/mpi.c, and how it ends.
+type mpiJob struct {
+	args   []string
+	status int
+	stdout []string // its lines, in any order
+	stderr string
+}
+
+// runMPI runs jobs on a cluster of two hosts, with two slots each.
+func runMPI(t *testing.T, c *cluster.Cluster, jobs map[string]mpiJob) {
+	for name, k := range jobs {
 		t.Run(name, func(t *testing.T) {
 			j := gorun(c, append([]string{"--timeout", "20"}, k.args...)...)
 			require.NoError(t, j.Start())
@@ -63,6 +46,34 @@ func TestProgramsOfMPICH(t *testing.T) {
 			requireClean(t, c)
 		})
 	}
+}
+
+// met is what the ranks of mpi.c say that have met, by rank, each of which runs
+// one of the programs.
+func met(onHost int, programs ...int) (lines []string) {
+	size, sum := len(programs), len(programs)*(len(programs)-1)/2
+	for rank, program := range programs {
+		lines = append(lines, fmt.Sprintf("%d of %d, sum %d, %d on host, program %d", rank, size, sum, onHost, program))
+	}
+	return lines
+}
+
+func TestProgramsOfMPICH(t *testing.T) {
+	if _, err := exec.LookPath("mpicc.mpich"); err != nil {
+		t.Skip(err)
+	}
+	c := cluster.New(t, cluster.Config{Hosts: 2, Slots: 2})
+	equip(t, c)
+	compile(t, c, "mpi.c", "mpicc.mpich")
+	runMPI(t, c, map[string]mpiJob{
+		"two hosts":            {args: []string{"--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
+		"dealt out":            {args: []string{"--map-by", "node", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
+		"two programs":         {args: []string{"-np", "2", "--stage", "./mpi", "meet", ":", "-np", "2", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 1, 1)},
+		"behind a wrapper":     {args: []string{"--wrap", "env", "--stage", "./mpi", "meet"}, stdout: met(2, 0, 0, 0, 0)},
+		"abort":                {args: []string{"--stage", "./mpi", "abort"}, status: 42, stderr: "rank 3 on node2 exited with status 42 ("},
+		"left before finalize": {args: []string{"--stage", "./mpi", "leave before finalize"}, status: 1, stderr: "rank 3 on node2 exited with status 1 (it left with status 0 before MPI_Finalize)"},
+		"left before init":     {args: []string{"--init-timeout", "1", "--stage", "./mpi", "leave before init"}, status: 125, stderr: "rank 1 left without joining"},
+	})
 }
 
 func TestClientsOfSlurmsPMI2(t *testing.T) {

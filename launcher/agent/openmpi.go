@@ -77,10 +77,12 @@ func (a *agent) putLibpmi() (string, error) {
 	return path, os.WriteFile(path, []byte(libpmi.Library), 0o500)
 }
 
-// fluxJob numbers an attempt of a job. Open MPI takes 32 bits, and keeps the
-// highest numbers for itself. Nothing that jobs share is called by it.
+// fluxJob numbers an attempt of a job, so that no two of a user's are alike by
+// more than chance; what they keep is in folders of their own. Of the lower 16
+// bits Open MPI knows 15 where it has not met a rank yet (ompi/proc/proc.h), and
+// it keeps the highest numbers for itself.
 func fluxJob(m *share) uint64 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s_%d", m.Job, m.Attempt)
-	return uint64(h.Sum32() >> 1)
+	return uint64(h.Sum32() & 0x7fff7fff)
 }
