@@ -64,7 +64,9 @@ func (a *agent) proceed() error {
 
 // facts returns what should be alike on all hosts: of each program that runs
 // here what is executed and what NCCL would be set to, and the libraries that
-// all of them share. A program is left out whose words differ from rank to rank.
+// all of them share. Left out are a program whose words differ from rank to rank,
+// and one that belongs to the host's system, as hostname does, unless a script of
+// the user's depends on it.
 func (a *agent) facts(programs []*program) []wire.Fact {
 	var facts []wire.Fact
 	add := func(what, value, where string) {
@@ -85,10 +87,11 @@ func (a *agent) facts(programs []*program) []wire.Fact {
 		if len(a.start.Apps) > 1 {
 			of = fmt.Sprintf(" of program %d, %s", i+1, app.Args[0])
 		}
-		if app.Staged == "" {
+		name, file := script(p, app.Args)
+		if app.Staged == "" && (name != "" || !ofSystem(p.path)) {
 			add("program "+app.Args[0], digest(p.path), p.path)
 		}
-		if name, file := script(p, app.Args); name != "" {
+		if name != "" {
 			add("script "+name, digest(file), file)
 		}
 		facts = append(facts, wire.Fact{What: "NCCL's configuration" + of, Values: ncclSettings(p.env, "/etc/nccl.conf")})

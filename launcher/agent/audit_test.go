@@ -4,11 +4,15 @@ package agent
 
 import (
 	"bytes"
+	"debug/elf"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/launcher/wire"
 )
 
 // put writes a file below a folder and returns its path.
@@ -42,6 +46,49 @@ func TestDigestTellsBuildsApart(t *testing.T) {
 	}
 	require.Empty(t, digest(filepath.Join(dir, "missing")))
 	require.Empty(t, digest(dir))
+}
+
+// So what is sampled of a large program tells its builds apart, wherever they
+// differ.
+func TestBuildIDsAreWithinWhatIsSampled(t *testing.T) {
+	for path, section := range map[string]string{"/proc/self/exe": ".note.go.buildid", "/bin/sh": ".note.gnu.build-id"} {
+		f, err := elf.Open(path)
+		require.NoError(t, err)
+		defer f.Close()
+		if id := f.Section(section); id != nil { // a distribution may have none
+			require.LessOrEqual(t, id.Offset+id.FileSize, uint64(sampled))
+		}
+	}
+}
+
+func TestProgramsOfTheSystemAreNotCompared(t *testing.T) {
+	dir := t.TempDir()
+	own := put(t, dir, "train", []byte("own"))
+	link := filepath.Join(dir, "sh")
+	require.NoError(t, os.Symlink("/bin/sh", link))
+	script := put(t, dir, "run.sh", []byte("echo"))
+	for name, c := range map[string]struct {
+		path string
+		args []string
+		want []string
+	}{
+		"a program of the user's":           {own, []string{"./train"}, []string{"program ./train"}},
+		"one of the system's":               {"/bin/sh", []string{"sh", "-c", "true"}, nil},
+		"a link to one of the system's":     {link, []string{"./sh"}, nil},
+		"an interpreter, with what it runs": {"/bin/sh", []string{"sh", script}, []string{"program sh", "script " + script}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := &wire.Start{Hosts: []wire.Host{{Ranks: []int{0}}}, Apps: []wire.App{{Args: c.args, Ranks: []int{0}}}}
+			a := &agent{start: &share{Start: start}}
+			var told []string
+			for _, f := range a.facts([]*program{{path: c.path, dir: dir}}) {
+				if strings.HasPrefix(f.What, "program ") || strings.HasPrefix(f.What, "script ") {
+					told = append(told, f.What)
+				}
+			}
+			require.Equal(t, c.want, told)
+		})
+	}
 }
 
 func TestScriptIsWhatAnInterpreterRuns(t *testing.T) {

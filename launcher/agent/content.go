@@ -44,6 +44,19 @@ func digest(path string) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:4])
 }
 
+// systemFolders are where a distribution has its own programs: what is below
+// them is alike on hosts of the same release only. /usr/local is the site's.
+var systemFolders = []string{"/bin/", "/sbin/", "/lib/", "/lib64/", "/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"}
+
+// ofSystem says whether a program is one of the distribution's, and no link to
+// one of somebody else.
+func ofSystem(path string) bool {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return slices.ContainsFunc(systemFolders, func(folder string) bool { return strings.HasPrefix(path, folder) })
+}
+
 // interpreters are programs of which the first file among their arguments is
 // what they run, by their names without a version.
 var interpreters = []string{"python", "pypy", "julia", "perl", "ruby", "Rscript", "node", "lua", "bash", "sh", "zsh", "dash"}
