@@ -33,7 +33,7 @@ var loginNames = []string{
 
 // clientNames lead a program to another launcher's client of PMI, in place of its
 // own, which knows gorun's server.
-var clientNames = []string{"I_MPI_PMI_LIBRARY", "PMI_LIBRARY", "FLUX_PMI_LIBRARY_PATH"}
+var clientNames = []string{"I_MPI_PMI_LIBRARY", "PMI_LIBRARY"}
 
 // outerNames are what gorun sets for a rank where the user has not. In a job
 // that a rank starts they would be the outer job's.

@@ -203,8 +203,8 @@ func (a *agent) ownEnv(env []string, local int) []string {
 }
 
 // showEnv answers with what a rank of this host would get. Folders and programs
-// are not looked for: they are no part of it. Nor is what leads to a server that
-// would be started for them, PMI's.
+// need not be there: they are no part of it. Nor is what leads Open MPI to files
+// that would be made for it.
 func (a *agent) showEnv(m *wire.ShowEnv) (err error) {
 	if err := a.settle(&m.Begin); err != nil {
 		return err
@@ -228,7 +228,11 @@ func (a *agent) showEnv(m *wire.ShowEnv) (err error) {
 		}
 	}
 	env := composeEnv(a.start, app, host, dir)
-	return a.conn.Send(&wire.Block{Env: append(env, a.ownEnv(env, m.Local)...)})
+	pmi, err := a.showPMI(app, w.Rank, dir, env)
+	if err != nil {
+		return err
+	}
+	return a.conn.Send(&wire.Block{Env: slices.Concat(env, a.ownEnv(env, m.Local), pmi)})
 }
 
 // doorFD is where a rank finds its door: the first descriptor after the

@@ -65,6 +65,9 @@ const (
 	asksOther                // what gorun does not serve
 )
 
+// byPMI tells whether a connection for PMI serves it.
+func (a asker) byPMI() bool { return a == asksPMI || a == asksFlux }
+
 // asks returns how the program asks. path is its LD_LIBRARY_PATH.
 func (l linkage) asks(path string) asker {
 	switch {
@@ -85,7 +88,7 @@ func (l linkage) asks(path string) asker {
 func (a *agent) serveMPI(p *program) error {
 	l := readLinkage(p.path)
 	asks := l.asks(lookupEnv(p.env, "LD_LIBRARY_PATH"))
-	p.inheritsPMI = asks == asksPMI || asks == asksFlux
+	p.inheritsPMI = asks.byPMI()
 	why := ""
 	switch {
 	case l.library != "" && asks == asksOther:

@@ -51,10 +51,9 @@ func (s *services) servePMI(programs []*program) error {
 	if s.pmi == nil || !slices.ContainsFunc(programs, func(p *program) bool { return !p.inheritsPMI }) {
 		return nil
 	}
-	// Of the job's ports (--ports) it is none: no firewall is on the way.
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	l, err := listenForPMI()
 	if err != nil {
-		return fmt.Errorf("listen for PMI: %w", err)
+		return err
 	}
 	s.pmiPort = l.Addr().String()
 	s.wg.Go(func() {
@@ -63,6 +62,16 @@ func (s *services) servePMI(programs []*program) error {
 		}
 	})
 	return nil
+}
+
+// listenForPMI opens the port. Of the job's (--ports) it is none: no firewall is on
+// the way.
+func listenForPMI() (net.Listener, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for PMI: %w", err)
+	}
+	return l, nil
 }
 
 // pmiFailed tells the user what is wrong with a rank's use of PMI.
@@ -92,9 +101,34 @@ func (s *services) pmiEnv(p *program, rank int) []string {
 	case s.pmi == nil:
 		return nil
 	case p.inheritsPMI:
-		return []string{"PMI_FD=" + strconv.Itoa(pmiFD)}
+		return pmiFDEnv()
 	}
-	return []string{"PMI_PORT=" + s.pmiPort, "PMI_ID=" + strconv.Itoa(rank)}
+	return pmiPortEnv(s.pmiPort, rank)
+}
+
+func pmiFDEnv() []string { return []string{"PMI_FD=" + strconv.Itoa(pmiFD)} }
+
+func pmiPortEnv(addr string, rank int) []string {
+	return []string{"PMI_PORT=" + addr, "PMI_ID=" + strconv.Itoa(rank)}
+}
+
+// showPMI returns what pmiEnv would for a rank of app with that environment, if
+// the server were started. The port is one that is free now. A program that is
+// not there, or not yet, may be anything.
+func (a *agent) showPMI(app wire.App, rank int, dir string, env []string) ([]string, error) {
+	if !slices.Contains(launchers(a.start), rankenv.PMI) {
+		return nil, nil
+	}
+	path, err := findProgram(app.Args[0], dir, lookupEnv(env, "PATH"))
+	if err == nil && !wraps(app, rank) && readLinkage(path).asks(lookupEnv(env, "LD_LIBRARY_PATH")).byPMI() {
+		return pmiFDEnv(), nil
+	}
+	l, err := listenForPMI()
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	return pmiPortEnv(l.Addr().String(), rank), nil
 }
 
 // speaksPMI says whether a rank has used PMI, so that there is more to know of

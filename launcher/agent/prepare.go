@@ -54,7 +54,7 @@ func (a *agent) preparePrograms() ([]*program, *wire.NotStarted) {
 	for local := range programs {
 		w := a.world(local)
 		app := a.start.Apps[appOf[w.Rank]]
-		k := kind{app: appOf[w.Rank], rank: -1, wrapped: len(app.Wrapped) == 0 || slices.Contains(app.Wrapped, w.Rank)}
+		k := kind{app: appOf[w.Rank], rank: -1, wrapped: wraps(app, w.Rank)}
 		if app.Templates {
 			k.rank = w.Rank
 		}
@@ -82,6 +82,11 @@ func (a *agent) appOf() map[int]int {
 		}
 	}
 	return appOf
+}
+
+// wraps tells whether a rank of app is started behind another program.
+func wraps(app wire.App, rank int) bool {
+	return len(app.Wrap) > 0 && (len(app.Wrapped) == 0 || slices.Contains(app.Wrapped, rank))
 }
 
 // prepare finds the folder and the program of an app for a rank. Where it
