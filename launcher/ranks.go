@@ -27,7 +27,7 @@ func newRanks(size int) ranks {
 // program, or because its host had nothing left to start it with.
 func (l *launch) notStarted(h *host, m *wire.NotStarted) {
 	var err error = &StartError{
-		Host: h.name, Rank: m.Rank, Program: m.Path, Missing: m.Missing, Err: errors.New(m.Error), Hint: m.Hint,
+		Host: h.name, Rank: m.Rank, Program: m.Path, Part: m.Part, Missing: m.Missing, Err: errors.New(m.Error), Hint: m.Hint,
 	}
 	if m.Exhausted {
 		l.replace(h)

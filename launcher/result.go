@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/gorun/gorun/launcher/wire"
 )
 
 // Result says how a job ended.
@@ -90,11 +92,20 @@ func (e *ExitError) Error() string { return e.RankExit.String() }
 type StartError struct {
 	Host    string
 	Rank    int
-	Program string // or the folder, when that is what is missing
+	Program string // or the folder or wrapper, if that is what Part says
+	Part    string // what could not be used, one of the constants
 	Missing bool   // not found, rather than not executable
 	Err     error
 	Hint    string // something to do; "": none
 }
+
+// What the start of a program needs, as StartError has it.
+const (
+	PartProgram     = wire.PartProgram
+	PartInterpreter = wire.PartInterpreter // of a script, or the dynamic loader
+	PartFolder      = wire.PartFolder      // the working folder
+	PartWrapper     = wire.PartWrapper     // the program of Wrap
+)
 
 func (e *StartError) Error() string {
 	return fmt.Sprintf("%s: rank %d: %s: %v", e.Host, e.Rank, e.Program, e.Err)

@@ -92,7 +92,7 @@ var errNotInPath = errors.New("not found in PATH")
 func stagedProgram(name string) (stagedFile, *StartError) {
 	refuse := func(err error) (stagedFile, *StartError) {
 		return stagedFile{}, &StartError{
-			Host: thisHost().Name, Program: name, Err: err,
+			Host: thisHost().Name, Program: name, Part: PartProgram, Err: err,
 			Missing: err == errNotInPath || errors.Is(err, fs.ErrNotExist),
 			Hint:    "--stage copies the program from here, so it must be here",
 		}

@@ -21,8 +21,16 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 	}
 	index := appOf(c.job.Apps, e.Rank)
 	app := c.job.Apps[index]
-	if app.Dir != "" && e.Program == app.Dir {
+	switch e.Part {
+	case launcher.PartFolder:
 		return append(hints, c.folderHints(e, index)...)
+	case launcher.PartWrapper:
+		if e.Missing && !strings.ContainsRune(e.Program, filepath.Separator) {
+			hints = append(hints, "where it is looked for: "+c.probe(index, "sh", "-c", "echo $PATH"))
+		}
+		return hints
+	case launcher.PartInterpreter:
+		return hints
 	}
 	program := app.Args[0]
 	if e.Missing && index == 0 && c.appFile == "" {
@@ -87,7 +95,7 @@ func inPath(program string) bool {
 
 // folderHints tells how to come to the working folder of a program.
 func (c *command) folderHints(e *launcher.StartError, index int) []string {
-	dir := c.job.Apps[index].Dir
+	dir := e.Program
 	if hints := homeHints(c.programs[index].dir); hints != nil {
 		return hints
 	}

@@ -17,7 +17,8 @@ import (
 
 // program is what is started for a rank of this host, or for several.
 type program struct {
-	path string   // of the app's program, for errors
+	path string   // of the app's program or, if another part is missing, of that
+	part string   // what path is, as wire.NotStarted has it
 	exec string   // of what is executed: path, what wraps it, or what gives it its limits
 	argv []string // of exec
 	dir  string
@@ -64,7 +65,7 @@ func (a *agent) preparePrograms() ([]*program, *wire.NotStarted) {
 			}
 			p, err := a.prepare(app, w, host, limits)
 			if err != nil {
-				return nil, refused(w.Rank, p.path, err)
+				return nil, refused(w.Rank, p, err)
 			}
 			found[k] = p
 		}
@@ -90,16 +91,16 @@ func wraps(app wire.App, rank int) bool {
 }
 
 // prepare finds the folder and the program of an app for a rank. Where it
-// fails, the program has the path of what is wrong.
+// fails, the program has the path of what is wrong and says which part that is.
 func (a *agent) prepare(app wire.App, w rankenv.World, host map[string]string, limits []limit) (p *program, err error) {
-	p = &program{path: app.Args[0]}
+	p = &program{path: app.Args[0], part: wire.PartProgram}
 	if app.Templates {
 		if app, err = fillApp(app, w); err != nil {
 			return p, err
 		}
 	}
 	if p.dir, err = a.workingFolder(app, host); err != nil {
-		p.path = p.dir
+		p.path, p.part = p.dir, wire.PartFolder
 		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
@@ -127,7 +128,7 @@ func (a *agent) prepare(app wire.App, w rankenv.World, host map[string]string, l
 	p.exec, p.argv = p.path, app.Args
 	if len(app.Wrap) > 0 {
 		if p.exec, err = findProgram(app.Wrap[0], p.dir, search); err != nil {
-			p.path = app.Wrap[0]
+			p.path, p.part = app.Wrap[0], wire.PartWrapper
 			return p, &hintedError{err, "it is what --wrap puts before the program"}
 		}
 		p.argv = slices.Concat(app.Wrap, []string{p.path}, app.Args[1:])
@@ -189,9 +190,9 @@ type hintedError struct {
 func (e *hintedError) Unwrap() error { return e.error }
 
 // refused tells the launcher why nothing is started here.
-func refused(rank int, path string, err error) *wire.NotStarted {
+func refused(rank int, p *program, err error) *wire.NotStarted {
 	m := &wire.NotStarted{
-		Rank: rank, Path: path, Error: reason(err),
+		Rank: rank, Path: p.path, Part: p.part, Error: reason(err),
 		Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotInPath),
 	}
 	if hinted, ok := errors.AsType[*hintedError](err); ok {

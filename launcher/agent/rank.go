@@ -132,7 +132,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	if err != nil {
 		out.close()
 		a.forget(r)
-		return false, a.conn.Send(notStarted(number, p.path, err))
+		return false, a.conn.Send(notStarted(number, p.exec, err))
 	}
 	a.mu.Lock()
 	r.begun(pid)
@@ -154,7 +154,7 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 
 // notStarted explains why a program that looked right did not start.
 func notStarted(rank int, path string, err error) *wire.NotStarted {
-	m := &wire.NotStarted{Rank: rank, Path: path, Error: err.Error(), Exhausted: true}
+	m := &wire.NotStarted{Rank: rank, Path: path, Part: wire.PartProgram, Error: err.Error(), Exhausted: true}
 	switch {
 	case errors.As(err, new(*bindError)):
 		m.Hint = "the CPUs of the host have changed since it was asked: start the job again, or with --bind-to none"
@@ -167,8 +167,8 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 	case errors.Is(err, syscall.E2BIG):
 		m.Hint = "the arguments and the environment are too long for the host: forward less with --export none and -x"
 	case errors.Is(err, syscall.ENOENT):
-		m.Exhausted, m.Missing = false, true
-		m.Hint = "the program is there, but not what its first line (#!) or its dynamic loader names"
+		m.Exhausted, m.Missing, m.Part = false, true, wire.PartInterpreter
+		m.Error, m.Hint = missingInterpreter(path)
 	case errors.Is(err, syscall.ENOEXEC):
 		m.Exhausted = false
 		m.Hint = "it is neither a program for this system nor a script that begins with #!"

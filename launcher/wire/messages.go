@@ -209,13 +209,22 @@ type Started struct{ Rank, PID int }
 // NotStarted tells that a rank's program could not be started, and why.
 type NotStarted struct {
 	Rank    int
-	Path    string // what could not be used: program or folder
+	Path    string // what could not be used
+	Part    string // what Path is, see the constants
 	Missing bool   // it does not exist
 	// Exhausted says that the host lacked something, not the program.
 	Exhausted bool
 	Error     string
 	Hint      string
 }
+
+// What the start of a program needs.
+const (
+	PartProgram     = "program"
+	PartInterpreter = "interpreter" // of the program that Path is
+	PartFolder      = "folder"      // in which it starts
+	PartWrapper     = "wrapper"     // what is put before it
+)
 
 // Stream is one of a rank's output streams.
 type Stream uint8
