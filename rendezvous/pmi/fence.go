@@ -18,14 +18,15 @@ import (
 
 // fence is one meeting of all ranks, as one host sees it.
 type fence struct {
-	puts [][]byte // by local rank; nil: it has not come
-	left int
+	puts [][]byte      // by local rank; nil: none
+	came []bool        // by local rank
+	left int           // who have not come
 	over chan struct{} // closed when err is set
 	err  error
 }
 
 func newFence(ranks int) *fence {
-	return &fence{puts: make([][]byte, ranks), left: ranks, over: make(chan struct{})}
+	return &fence{puts: make([][]byte, ranks), came: make([]bool, ranks), left: ranks, over: make(chan struct{})}
 }
 
 // meet brings a rank and its puts to the fence and blocks until every rank of
@@ -38,11 +39,11 @@ func (s *Server) meet(ctx context.Context, local int, puts map[string]string) er
 	}
 	s.mu.Lock()
 	f, number := s.fence, s.fences
-	if f.puts[local] != nil {
+	if f.came[local] {
 		s.mu.Unlock()
 		return errors.New("the rank is at the fence already")
 	}
-	f.puts[local] = b
+	f.puts[local], f.came[local] = b, true
 	if f.left--; f.left == 0 {
 		s.fence = newFence(len(f.puts))
 		s.fences++
@@ -90,9 +91,12 @@ func putSize(key, value string) int { return len(key) + len(value) + 8 }
 
 type put struct{ key, value string }
 
-// encodePuts returns the form in which puts travel: a list of keys and values,
-// never nil.
+// encodePuts returns the form in which puts travel: a list of keys and values.
+// Of no puts it is nil, so that a mere barrier travels as one.
 func encodePuts(puts map[string]string) ([]byte, error) {
+	if len(puts) == 0 {
+		return nil, nil
+	}
 	list := make([]put, 0, len(puts))
 	for _, key := range slices.Sorted(maps.Keys(puts)) {
 		list = append(list, put{key, puts[key]})
@@ -103,6 +107,9 @@ func encodePuts(puts map[string]string) ([]byte, error) {
 }
 
 func decodePuts(b []byte) (map[string]string, error) {
+	if len(b) == 0 {
+		return map[string]string{}, nil
+	}
 	var list []put
 	c := codec.Reader(b)
 	putFields(c, &list)

@@ -142,7 +142,9 @@ func (s *Server) End(rank int) Ending {
 // errTaken refuses a second program that would speak for a rank.
 var errTaken = errors.New("another process speaks for the rank")
 
-// enter makes a session the one that speaks for its rank.
+// enter makes a session the one that speaks for its rank. One that has finalized
+// gives way: a script's next program may come before the last one's end is read,
+// and a child of that may keep its connection open for ever.
 func (s *Server) enter(c *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +152,7 @@ func (s *Server) enter(c *session) error {
 	switch {
 	case at == nil:
 		return fmt.Errorf("rank %d is not on %s", c.rank, s.conf.Hosts[s.conf.Node].Name)
-	case at.session != nil:
+	case at.session != nil && !at.end.Finalized:
 		return fmt.Errorf("rank %d: %w", c.rank, errTaken)
 	}
 	at.session, c.local = c, at.local
@@ -164,19 +166,26 @@ func (s *Server) leave(ctx context.Context, c *session) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ranks[c.rank].session = nil
+	if at := s.ranks[c.rank]; at.session == c {
+		at.session = nil
+	}
 }
 
 // joined notes that a rank's program begins to use PMI, or another does after
-// one that has finished.
-func (s *Server) joined(rank int) {
+// one that has finished. It refuses a session that has given way.
+func (s *Server) joined(c *session) error {
 	s.mu.Lock()
-	at := s.ranks[rank]
+	at := s.ranks[c.rank]
+	if at.session != c {
+		s.mu.Unlock()
+		return fmt.Errorf("rank %d: %w", c.rank, errTaken)
+	}
 	at.end.Joined, at.end.Finalized = true, false
 	s.mu.Unlock()
 	if s.conf.Joined != nil {
-		s.conf.Joined(rank)
+		s.conf.Joined(c.rank)
 	}
+	return nil
 }
 
 func (s *Server) finalized(rank int) {

@@ -394,6 +394,35 @@ func TestEndDoesNotWaitForTheOthers(t *testing.T) {
 	require.True(t, w.servers[0].Speaks(0))
 }
 
+// A child of the process may hold the connection open, and reads no answers.
+func TestEndDoesNotWaitForAnswersToBeRead(t *testing.T) {
+	w := newWorld(t, 1)
+	c := w.initialized(0)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		io.WriteString(c.conn, strings.Repeat("cmd=get_maxes\n", 1<<16)) // more than sockets hold
+	}()
+	require.Equal(t, pmi.Ending{Joined: true}, w.servers[0].End(0))
+	c.conn.Close()
+	<-sent
+}
+
+// The last program's connection is still open when the next one comes.
+func TestAProgramThatHasFinalizedGivesWay(t *testing.T) {
+	w := newWorld(t, 1)
+	first := w.initialized(0)
+	require.Equal(t, "cmd=put_result rc=0 msg=success", first.ask("cmd=put kvsname=kvs_job key=k value=v"))
+	require.Equal(t, "cmd=finalize_ack", first.ask("cmd=finalize"))
+	second := w.initialized(0)
+	require.Contains(t, second.ask("cmd=get kvsname=kvs_job key=k"), "rc=-1", "it was never brought to a fence")
+	first.send(initLine + "\n")
+	_, err := first.in.ReadByte()
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, "cmd=finalize_ack", second.ask("cmd=finalize"))
+	require.Equal(t, pmi.Ending{Joined: true, Finalized: true}, w.servers[0].End(0))
+}
+
 func TestOneProcessSpeaksForARank(t *testing.T) {
 	w := newWorld(t, 1)
 	w.initialized(0)

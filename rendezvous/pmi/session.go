@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,7 @@ type session struct {
 	size    int               // of these, see maxPuts
 
 	cancel context.CancelFunc
+	ended  atomic.Bool   // nobody waits for answers any more
 	over   chan struct{} // closed when the session is
 }
 
@@ -60,7 +62,9 @@ func (c *session) serve(ctx context.Context) error {
 	defer c.server.leave(ctx, c)
 	defer context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })()
 	if c.version != 0 { // it has said init before it said its rank
-		c.server.joined(c.rank)
+		if err := c.server.joined(c); err != nil {
+			return fmt.Errorf("pmi: %w", err)
+		}
 	}
 	err := c.run(waits)
 	if waits.Err() != nil || errors.Is(err, io.EOF) {
@@ -81,6 +85,8 @@ func (c *session) end() {
 		c.conn.SetReadDeadline(time.Unix(1, 0))
 	}
 	c.cancel() // a fence, or a wait: the process asks nothing more
+	c.ended.Store(true)
+	c.conn.SetWriteDeadline(time.Unix(1, 0)) // of what a child holds open and nobody reads
 	<-c.over
 }
 
@@ -95,7 +101,7 @@ func (c *session) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := c.write(answer...); err != nil {
+		if err := c.write(answer...); err != nil && !c.ended.Load() {
 			return err
 		}
 		c.version = c.next
@@ -115,7 +121,9 @@ func (c *session) answer(ctx context.Context, m message) ([]message, error) {
 	}
 	answer := c.init(m)
 	if c.next != 0 {
-		c.server.joined(c.rank)
+		if err := c.server.joined(c); err != nil {
+			return nil, err
+		}
 	}
 	return []message{answer}, nil
 }

@@ -105,9 +105,12 @@ func (c *session) fence(ctx context.Context) error {
 	return nil
 }
 
+// finalize is the end of a program. What it has put since its last fence is
+// visible to nobody, the next one over the same connection included.
 func (c *session) finalize() {
 	c.server.finalized(c.rank)
-	c.next = 0
+	clear(c.pending)
+	c.size, c.next = 0, 0
 }
 
 // abort asks for the end of the job. PMI-1's clients say with which status, in
