@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"syscall"
 	"time"
@@ -47,7 +46,7 @@ func (l launcher) run(ctx context.Context, w work, read func(io.Reader) error) (
 		argv = append(argv, l.tag)
 	}
 	argv = append(argv, w.program...)
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := contest.NewCommand(ctx, argv)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

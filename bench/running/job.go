@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,14 +24,14 @@ type launcher struct {
 
 // job is a launcher with its ranks, all asleep.
 type job struct {
-	cmd   *exec.Cmd
+	cmd   *contest.Command
 	sleep string // how long each rank sleeps: what tells them from all other processes
 }
 
 // start blocks until all ranks run.
 func (l launcher) start(ctx context.Context, ranks int) (*job, error) {
 	j := &job{sleep: fmt.Sprintf("%d.%d", 100000+time.Now().UnixNano()%100000, os.Getpid())}
-	j.cmd = exec.CommandContext(ctx, l.command[0], append(l.command[1:], "-n", strconv.Itoa(ranks), "sleep", j.sleep)...)
+	j.cmd = contest.NewCommand(ctx, append(slices.Clone(l.command), "-n", strconv.Itoa(ranks), "sleep", j.sleep))
 	if err := j.cmd.Start(); err != nil {
 		return nil, err
 	}

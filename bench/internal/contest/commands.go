@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 )
 
@@ -15,11 +16,11 @@ func Commands(name string, commands ...[]string) Contender {
 
 func runAll(ctx context.Context, commands [][]string) (Cost, error) {
 	var total Cost
-	var running []*exec.Cmd
+	var running []*Command
 	var failed error
 	start := time.Now()
 	for _, argv := range commands {
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd := NewCommand(ctx, argv)
 		cmd.Stderr = os.Stderr
 		if failed = cmd.Start(); failed != nil {
 			break
@@ -34,4 +35,34 @@ func runAll(ctx context.Context, commands [][]string) (Cost, error) {
 	}
 	total.Wall = time.Since(start)
 	return total, failed
+}
+
+// Command is a program that leads a process group.
+type Command struct {
+	*exec.Cmd
+	ctx context.Context
+}
+
+// grace is how long a group that is told to end may take. Launchers of ranks in
+// groups of their own need it to end those.
+const grace = 5 * time.Second
+
+// NewCommand returns a command, of a program and its arguments, that is told to
+// end when ctx does: TERM to its group, and later KILL.
+func NewCommand(ctx context.Context, argv []string) *Command {
+	c := &Command{exec.CommandContext(ctx, argv[0], argv[1:]...), ctx}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	c.WaitDelay = grace
+	return c
+}
+
+// Wait waits for the program, and kills what a command that was told to end has
+// left of its group.
+func (c *Command) Wait() error {
+	err := c.Cmd.Wait()
+	if c.ctx.Err() != nil {
+		syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	}
+	return err
 }
