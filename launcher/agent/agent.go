@@ -32,7 +32,7 @@ const orphanGrace = 2 * time.Second
 // order. Beside it there are the lookout, one for each stream of a rank that has
 // printed and that the launcher does not read itself, the keeper, which ends the
 // job, and those of wg, which do what would block the first. run waits for all of
-// them.
+// them. For the audit, which a dead file server may hold, it does not wait long.
 type agent struct {
 	conn    *wire.Conn
 	folders folders
@@ -42,7 +42,7 @@ type agent struct {
 	processes Processes
 	lookout   *lookout       // for what most ranks leave alone; nil before Begin
 	pumps     sync.WaitGroup // one for each stream of a rank
-	wg        sync.WaitGroup // the lease, the signals, a probe, a pause, stack traces
+	wg        sync.WaitGroup // the lease, the signals, a probe, a pause, stack traces, ranks' last words by PMI
 	began     time.Time
 	heard     atomic.Int64 // when the launcher was last heard, in nanoseconds since began: no jump of the clock ends a lease
 
@@ -71,6 +71,7 @@ type agent struct {
 	terminals []*os.File      // those of them that are ranks' terminals
 	living    int
 	failed    bool          // a rank has, by itself
+	finished  bool          // wg takes no more ranks' ends: run waits for it
 	changed   chan struct{} // closed and replaced when a rank ends
 	killAt    time.Time     // when KILL follows TERM; zero: the job runs
 	keeper    chan struct{} // closed when the keeper has finished; nil: not started
@@ -307,7 +308,11 @@ func (a *agent) finish(err error) {
 		a.services.close()
 	}
 	a.beacon.close()
+	a.mu.Lock()
+	a.finished = true
+	a.mu.Unlock()
 	a.wg.Wait()
+	a.awaitAudit()
 	a.processes.Close()
 	a.files.close()
 	a.ports.close()

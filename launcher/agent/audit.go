@@ -15,11 +15,13 @@ import (
 // the launcher compares (launcher/audit.go). Ranks start meanwhile, unless
 // Start.Strict holds them back until the launcher has seen nothing wrong.
 
-// auditPatience bounds how long the end of a job waits for a file that should
-// be compared and cannot be read.
+// auditPatience bounds how long the end of a job, and then of the agent, waits for a file that
+// should be compared and cannot be read.
 const auditPatience = time.Second
 
-// audit tells the launcher about this host, in the background.
+// audit tells the launcher about this host, in the background. A dead file server
+// may hold it for ever, which must not hold the agent: beside what never changes
+// it touches only conn.
 func (a *agent) audit(programs []*program) {
 	if len(a.start.Hosts) == 1 {
 		return
@@ -29,11 +31,11 @@ func (a *agent) audit(programs []*program) {
 	a.mu.Lock()
 	a.audited = audited
 	a.mu.Unlock()
-	a.wg.Go(func() {
+	go func() {
 		defer close(audited)
 		m.Facts = a.facts(programs)
 		a.conn.Send(m)
-	})
+	}()
 }
 
 // awaitAudit blocks until the audit has told what it found, but not for long.

@@ -20,7 +20,7 @@ import (
 func (a *agent) noteDying(now time.Time) {
 	for _, r := range a.ranks {
 		switch {
-		case !r.alive || !r.dying.IsZero():
+		case !r.alive || r.reaped || !r.dying.IsZero():
 		case r.pid == 0:
 			r.unborn = now
 		case proc.Exiting(r.pid):
@@ -32,11 +32,11 @@ func (a *agent) noteDying(now time.Time) {
 }
 
 // begun notes that the call that started a rank has returned, and asks about a
-// rank that could not be asked about when another failed: what has ended by now
-// had begun to end, as good as then. agent.mu is held.
+// rank that could not be asked about when another failed: what has ended by now,
+// or was reaped, had begun to end, as good as then. agent.mu is held.
 func (r *rank) begun(pid int) {
 	r.pid = pid
-	if !r.unborn.IsZero() && proc.Exiting(pid) {
+	if !r.unborn.IsZero() && (r.reaped || proc.Exiting(pid)) {
 		r.dying = r.unborn
 	}
 	r.unborn = time.Time{}

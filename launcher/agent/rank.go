@@ -36,8 +36,13 @@ type rank struct {
 	// A rank can be reaped before the thread that started it has said so.
 	announced bool         // that it runs; under agent.mu
 	end       *wire.Exited // to be told once that was; under agent.mu
-	reaped    bool         // under agent.mu
+	reaped    bool         // its pid may be another process's by now; under agent.mu
+	left      bool         // its end was dealt with; under agent.mu
 }
+
+// running says whether there is a process that its pid stands for. agent.mu is
+// held.
+func (r *rank) running() bool { return r.alive && !r.reaped && r.pid > 0 }
 
 // startRanks starts this host's ranks, or, in a strict job of several hosts, has
 // them ready. What cannot work for one of them is found before the first is
@@ -141,12 +146,12 @@ func (a *agent) startRank(number int, p *program, env []string, cpus []int) (sta
 	err = a.conn.Send(&wire.Started{Rank: number, PID: pid})
 	a.mu.Lock()
 	r.announced = true
-	end, reaped := r.end, r.reaped
+	end, left := r.end, r.left
 	a.mu.Unlock()
 	if end != nil {
 		a.conn.Send(end) // an error means that the launcher is gone, which receive sees
 	}
-	if reaped {
+	if left {
 		a.forget(r)
 	}
 	return true, err
@@ -183,12 +188,17 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 func (a *agent) ended(r *rank, status syscall.WaitStatus) {
 	at := timeNow()
 	r.held.Close() // of nil it only says so
-	if !a.services.speaksPMI(r.number) {
-		a.leave(r, status, at, pmi.Ending{})
-		return
+	speaks := a.services.speaksPMI(r.number)
+	a.mu.Lock()
+	r.reaped = true
+	if speaks = speaks && !a.finished; speaks {
+		// What it has said last may not be read yet.
+		a.wg.Go(func() { a.leave(r, status, at, a.services.pmi.End(r.number)) })
 	}
-	// What it has said last may not be read yet.
-	a.wg.Go(func() { a.leave(r, status, at, a.services.pmi.End(r.number)) })
+	a.mu.Unlock()
+	if !speaks {
+		a.leave(r, status, at, pmi.Ending{})
+	}
 }
 
 // leave tells the launcher of the end of a rank, which was reaped at that time.
@@ -229,7 +239,7 @@ func (a *agent) leave(r *rank, status syscall.WaitStatus, at time.Time, end pmi.
 		a.tellEnd(r, m)
 	}
 	a.mu.Lock()
-	r.reaped = true
+	r.left = true
 	announced := r.announced
 	a.mu.Unlock()
 	if announced {

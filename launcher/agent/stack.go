@@ -72,7 +72,7 @@ func (a *agent) leaders() (alive []*rank) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.ranks {
-		if r.alive && r.pid > 0 {
+		if r.running() {
 			alive = append(alive, r)
 		}
 	}
@@ -89,7 +89,7 @@ func (a *agent) quitGoPrograms(leaders []*rank) (told []int) {
 			}
 			a.mu.Lock()
 			r.told = true
-			if r.alive {
+			if r.running() {
 				syscall.Kill(pid, syscall.SIGQUIT)
 				told = append(told, pid)
 			}

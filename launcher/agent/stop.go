@@ -14,7 +14,7 @@ func (a *agent) signal(s syscall.Signal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.ranks {
-		if r.alive && r.pid > 0 {
+		if r.running() {
 			a.processes.Signal(r.pid, s)
 		}
 	}
@@ -93,7 +93,7 @@ func (a *agent) anyLiving() bool {
 func (a *agent) tell(s syscall.Signal) {
 	a.mu.Lock()
 	for _, r := range a.ranks {
-		r.told = r.told || r.alive && r.pid > 0
+		r.told = r.told || r.running()
 	}
 	a.mu.Unlock()
 	a.send(s)
@@ -106,7 +106,7 @@ func (a *agent) send(s syscall.Signal) {
 	a.mu.Lock()
 	leaders := map[int]bool{}
 	for _, r := range a.ranks {
-		if r.alive && r.pid > 0 {
+		if r.running() {
 			leaders[r.pid] = true
 			a.processes.Signal(r.pid, s)
 		}
