@@ -37,7 +37,10 @@ var clientNames = []string{"I_MPI_PMI_LIBRARY", "PMI_LIBRARY"}
 
 // outerNames are what gorun sets for a rank where the user has not. In a job
 // that a rank starts they would be the outer job's.
-var outerNames = []string{"NCCL_RAS_ADDR", "NCCL_COMM_ID", "GLOO_SOCKET_IFNAME"}
+var outerNames = []string{
+	"NCCL_RAS_ADDR", "NCCL_COMM_ID", "GLOO_SOCKET_IFNAME",
+	"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_tcp_if_include",
+}
 
 // selectEnv makes the part of ranks' environment that is the same on all hosts.
 func (p *prepared) selectEnv() error {
