@@ -4,12 +4,15 @@ package agent
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // sampled is how much of the beginning and of the end of a large file stands for
@@ -21,15 +24,11 @@ const sampled = 256 << 10
 // file of more than twice sampled, of what is sampled. It is "" if the file
 // cannot be read, as a program that may only be executed.
 func digest(path string) string {
-	f, err := os.Open(path)
+	f, info, err := openRegular(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
 	h := sha256.New()
 	fmt.Fprintln(h, info.Size())
 	parts := []*io.SectionReader{io.NewSectionReader(f, 0, 2*sampled)}
@@ -42,6 +41,24 @@ func digest(path string) string {
 		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:4])
+}
+
+// openRegular opens a regular file to read, and no other: to open a pipe blocks
+// until there is a writer.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "read", Path: path, Err: errors.New("expected a regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // systemFolders are where a distribution has its own programs: what is below

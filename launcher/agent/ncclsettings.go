@@ -4,7 +4,6 @@ package agent
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,11 +49,7 @@ const maxConf = 64 << 10
 
 // readConf returns what a file of settings says, "" if there is none.
 func readConf(path string) string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	f, err := os.Open(path)
+	f, _, err := openRegular(path)
 	if err != nil {
 		return ""
 	}

@@ -53,6 +53,9 @@ func executable(path string) error {
 	if info.IsDir() {
 		return &fs.PathError{Op: "exec", Path: path, Err: errors.New("it is a folder, expected a program")}
 	}
+	if !info.Mode().IsRegular() { // to open a pipe would block
+		return &fs.PathError{Op: "exec", Path: path, Err: errors.New("it is not a regular file, expected a program")}
+	}
 	if err := unix.Access(path, unix.X_OK); err != nil {
 		return &fs.PathError{Op: "exec", Path: path, Err: errors.New("it is not executable (chmod +x, or the file system is mounted noexec)")}
 	}
