@@ -41,12 +41,13 @@ type services struct {
 	wg     sync.WaitGroup
 
 	mu     sync.Mutex
-	joined map[int]bool // ranks that have opened the job
+	joined map[int]bool    // ranks that have opened the job
+	asked  map[[2]int]bool // epochs, and ranks that the launcher knows to go on from them
 }
 
 // startServices joins the job's cluster and opens the job socket.
 func startServices(ctx context.Context, a *agent, m *share) (*services, error) {
-	s := &services{agent: a, joined: map[int]bool{}}
+	s := &services{agent: a, joined: map[int]bool{}, asked: map[[2]int]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	conf := &gossip.Config{
 		World: rankenv.World{
@@ -162,7 +163,12 @@ func (s *services) Attend(epoch, rank int, conn net.Conn) (left func(closed bool
 // NextEpoch is how a rank goes on without those that are lost. The launcher
 // begins the epoch when all that live have asked.
 func (s *services) NextEpoch(ctx context.Context, after, rank int) (rankenv.World, []int, error) {
-	s.agent.conn.Send(&wire.Asked{Epoch: after, Rank: rank})
+	s.mu.Lock()
+	if key := [2]int{after, rank}; !s.asked[key] { // a rank may call again, as often as it likes
+		s.asked[key] = true
+		s.agent.conn.Send(&wire.Asked{Epoch: after, Rank: rank})
+	}
+	s.mu.Unlock()
 	return s.Node.NextEpoch(ctx, after, rank)
 }
 
