@@ -65,10 +65,10 @@ func (a *agent) proceed() error {
 }
 
 // facts returns what should be alike on all hosts: of each program that runs
-// here what is executed and what NCCL would be set to, and the libraries that
-// all of them share. Left out are a program whose words differ from rank to rank,
-// and one that belongs to the host's system, as hostname does, unless a script of
-// the user's depends on it.
+// here what is executed, what NCCL would be set to and the libraries that it would
+// load; and the driver. Left out is, but for its libraries, a program whose words
+// differ from rank to rank, and the program itself where it belongs to the host's
+// system, as hostname does, unless a script of the user's depends on it.
 func (a *agent) facts(programs []*program) []wire.Fact {
 	var facts []wire.Fact
 	add := func(what, value, where string) {
@@ -77,32 +77,38 @@ func (a *agent) facts(programs []*program) []wire.Fact {
 		}
 	}
 	appOf, seen := a.appOf(), map[int]bool{}
-	libraries := ""
 	for local, p := range programs {
 		i := appOf[a.host().Ranks[local]]
 		app := a.start.Apps[i]
-		if seen[i] || app.Templates {
+		if seen[i] {
 			continue
 		}
 		seen[i] = true
-		of := ""
+		number, of := "", ""
 		if len(a.start.Apps) > 1 {
-			of = fmt.Sprintf(" of program %d, %s", i+1, app.Args[0])
+			number = fmt.Sprintf(" %d,", i+1)
+			of = fmt.Sprintf(" of program%s %s", number, app.Args[0])
+		}
+		libraries := ""
+		if !app.Templates {
+			libraries = lookupEnv(p.env, "LD_LIBRARY_PATH")
+		}
+		for _, name := range []string{"libnccl.so.2", "libcuda.so.1"} {
+			if file := findLibrary(name, libraries); file != "" {
+				add(name+of, filepath.Base(file), file)
+			}
+		}
+		if app.Templates {
+			continue
 		}
 		name, file := script(p, app.Args)
 		if app.Staged == "" && (name != "" || !ofSystem(p.path)) {
-			add("program "+app.Args[0], digest(p.path), p.path)
+			add("program"+number+" "+app.Args[0], digest(p.path), p.path)
 		}
 		if name != "" {
-			add("script "+name, digest(file), file)
+			add("script "+name+of, digest(file), file)
 		}
 		facts = append(facts, wire.Fact{What: "NCCL's configuration" + of, Values: ncclSettings(p.env, "/etc/nccl.conf")})
-		libraries = lookupEnv(p.env, "LD_LIBRARY_PATH")
-	}
-	for _, name := range []string{"libnccl.so.2", "libcuda.so.1"} {
-		if file := findLibrary(name, libraries); file != "" {
-			add(name, filepath.Base(file), file)
-		}
 	}
 	add("NVIDIA's driver", driverVersion("/proc/driver/nvidia/version"), "")
 	return facts

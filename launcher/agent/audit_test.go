@@ -5,9 +5,11 @@ package agent
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +48,11 @@ func TestDigestTellsBuildsApart(t *testing.T) {
 	}
 	require.Empty(t, digest(filepath.Join(dir, "missing")))
 	require.Empty(t, digest(dir))
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o700))
+	require.Empty(t, digest(pipe))
+	require.Empty(t, readConf(pipe))
+	require.ErrorContains(t, executable(pipe), "regular file")
 }
 
 // So what is sampled of a large program tells its builds apart, wherever they
@@ -88,6 +95,28 @@ func TestProgramsOfTheSystemAreNotCompared(t *testing.T) {
 			}
 			require.Equal(t, c.want, told)
 		})
+	}
+}
+
+// Programs of the same name are not compared with each other, nor their libraries.
+func TestProgramsAreComparedEachWithItself(t *testing.T) {
+	dir := t.TempDir()
+	var programs []*program
+	start := &wire.Start{Hosts: []wire.Host{{Ranks: []int{0, 1}}}}
+	for i, content := range []string{"one", "two"} {
+		folder := filepath.Join(dir, content)
+		put(t, folder, "libnccl.so.2", nil)
+		programs = append(programs, &program{path: put(t, folder, "train", []byte(content)), dir: folder, env: []string{"LD_LIBRARY_PATH=" + folder}})
+		start.Apps = append(start.Apps, wire.App{Args: []string{"./train"}, Ranks: []int{i}})
+	}
+	where := map[string]string{}
+	for _, f := range (&agent{start: &share{Start: start}}).facts(programs) {
+		require.NotContains(t, where, f.What)
+		where[f.What] = f.Where
+	}
+	for i, p := range programs {
+		require.Equal(t, p.path, where[fmt.Sprintf("program %d, ./train", i+1)])
+		require.Equal(t, filepath.Join(p.dir, "libnccl.so.2"), where[fmt.Sprintf("libnccl.so.2 of program %d, ./train", i+1)])
 	}
 }
 
