@@ -36,7 +36,7 @@ const (
 	HostFailed    Kind = "host-failed"    // it could not be reached, or is not fit
 	HostSuspected Kind = "host-suspected" // it does not answer the other hosts
 	HostLost      Kind = "host-lost"
-	Waiting       Kind = "waiting" // for hosts that take their time
+	Waiting       Kind = "waiting" // for hosts, or ranks that were told to end, that take their time
 	Placed        Kind = "placed"
 	RankStarted   Kind = "rank-started"
 	RankReady     Kind = "rank-ready" // it has joined the others

@@ -31,8 +31,10 @@ type launch struct {
 	early   alarm // Limits.Early
 	unread  unread
 
-	introduced bool            // the hosts' members were told of each other
-	noticed    map[string]bool // what agents wanted the user to know
+	lingering  alarm             // tells of ranks that use the grace
+	forwarded  map[string]string // signals that were sent to all ranks, and why
+	introduced bool              // the hosts' members were told of each other
+	noticed    map[string]bool   // what agents wanted the user to know
 }
 
 // newLaunch returns a launch that hears and prints nothing yet.
@@ -42,6 +44,7 @@ func newLaunch(where *layout) *launch {
 		verdict: verdict.Verdict{Continue: where.job.Continue},
 		ranks:   newRanks(where.plan.Size), joining: joining{joined: map[int]bool{}}, epoch: firstEpoch(where.plan.Size),
 		audit: audit{facts: map[*host][]wire.Fact{}}, lease: lease{limit: where.job.Limits.node()}, noticed: map[string]bool{},
+		forwarded: map[string]string{},
 	}
 }
 

@@ -44,11 +44,14 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	at, unsure := l.began.Add(time.Duration(h.clock.ours(m.Clock))), h.clock.unsure
 	h.mu.Unlock()
 	e := RankExit{Rank: m.Rank, Host: h.name, Code: m.Code, At: at, Stopped: m.Told}
+	if now := l.time(); at.After(now) {
+		e.At = now // it was before we heard of it, as far as the clocks tell
+	}
 	if m.Signal != 0 {
 		e.Signal = signalName(m.Signal)
 	}
 	l.ranks.ooms[e.Rank] = cause.OutOfMemory(e.Signal, m.OOM, m.HostOOM)
-	e.Cause = cmp.Or(likely(&e, l.ranks.ooms[e.Rank]), pmiCause(m))
+	e.Cause = cmp.Or(l.passedOn(&e), likely(&e, l.ranks.ooms[e.Rank]), pmiCause(m))
 	if !l.exited(h, e) {
 		return
 	}
@@ -106,9 +109,7 @@ func (l *launch) explain() {
 			continue // lost with its host, which is the cause
 		}
 		e.Tail = l.printer.tail(rank)
-		if likely := likely(e, l.ranks.ooms[rank]); likely != "" {
-			e.Cause = likely
-		}
+		e.Cause = cmp.Or(l.passedOn(e), likely(e, l.ranks.ooms[rank]), e.Cause)
 		if e.Signal == "" {
 			continue
 		}

@@ -1,7 +1,9 @@
 package launcher
 
 import (
+	"cmp"
 	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -33,12 +35,23 @@ func (l *launch) signalled(s os.Signal) {
 // forward sends a signal to every rank's process group. The event says when,
 // if it was not the user's moment.
 func (l *launch) forward(s syscall.Signal, when string) {
+	l.forwarded[signalName(int(s))] = cmp.Or(strings.TrimPrefix(when, ", "), "after it was sent to gorun")
 	l.event(Event{Kind: Signalled, Rank: -1, Message: signalName(int(s)) + " to all ranks" + when})
 	for _, h := range l.hosts {
 		if !h.ended() {
 			h.conn.Send(&wire.Signal{Signal: int(s)})
 		}
 	}
+}
+
+// passedOn says that a rank ended of a signal that all were sent, and why; ""
+// if it did not.
+func (l *launch) passedOn(e *RankExit) string {
+	why, ok := l.forwarded[e.Signal]
+	if !ok {
+		return ""
+	}
+	return "gorun passed it on to all ranks " + why
 }
 
 // signalNumber returns the number of the signal called name, 0 for none.

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"fmt"
 	"syscall"
 	"time"
 
@@ -25,9 +26,25 @@ func (l *launch) stop(s syscall.Signal, grace time.Duration) {
 	}
 	if l.ranks.alive > 0 {
 		l.event(Event{Kind: Stopping, Rank: -1})
+		if grace > stopPatience {
+			l.lingering.set(stopPatience)
+		}
 	}
 	l.enter(stopping)
 	l.tellStop(s, grace)
+}
+
+// stopPatience is how long ranks that were told to end may take before the user
+// hears what the job waits for.
+const stopPatience = time.Second
+
+// tellLingering tells the user that ranks use the grace.
+func (l *launch) tellLingering() {
+	l.lingering.clear()
+	if l.phase == stopping && l.ranks.alive > 0 {
+		l.event(Event{Kind: Waiting, Rank: -1, Message: fmt.Sprintf(
+			"for %s to end: KILL follows after a grace of %v, or at once when gorun is sent another INT", plural(l.ranks.alive, "rank"), l.job.Limits.grace())})
+	}
 }
 
 // kill brings the KILL nearer, for a user who insists.

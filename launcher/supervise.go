@@ -34,6 +34,8 @@ func (l *launch) supervise(ctx context.Context) error {
 			l.signalEarly()
 		case <-l.limit.C:
 			l.timeIsUp()
+		case <-l.lingering.C:
+			l.tellLingering()
 		case <-l.joining.due.C:
 			l.initOver()
 		case <-done:

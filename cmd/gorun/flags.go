@@ -197,7 +197,7 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: c.toggle(func() { c.allEnds = true })},
 		{Name: "node-timeout", Usage: "silence after which a host counts as lost (15; 0: never)",
 			Value: &value{c, "D", limit(&job.Limits.Node, "30")}},
-		{Name: "stack-traces", Usage: "print where ranks are before --timeout ends them, and on QUIT",
+		{Name: "stack-traces", Usage: "print where ranks are before --timeout ends them, and before a QUIT to gorun is passed on to them",
 			Value: c.toggle(func() { job.Stacks = true })},
 		{Name: "restarts", Aliases: []string{"max-restarts"}, Usage: "start all ranks anew so often after a rank or host failed (0)",
 			Value: &value{c, "N", number(&job.Restarts, 0, maxRanks, "of restarts", "3")}},

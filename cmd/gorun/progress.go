@@ -116,6 +116,10 @@ func (p *progress) update(ev launcher.Event) {
 	}
 }
 
+// shows reports whether there is a line, which names the hosts that a launch
+// waits for. It is asked where update is called.
+func (p *progress) shows() bool { return p != nil && p.active }
+
 // end takes the line away and waits for the goroutine.
 func (p *progress) end() {
 	if p == nil || !p.active {

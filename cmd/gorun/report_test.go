@@ -68,7 +68,7 @@ func TestWarningsAreLines(t *testing.T) {
 			con := newConsole(&b)
 			con.quiet = c.quiet
 			con.Write([]byte("half a line"))
-			listen := c.listener(con, false)
+			listen := c.listener(con, nil)
 			listen(waiting)
 			listen(waiting)
 			require.Equal(t, test.want, b.String())

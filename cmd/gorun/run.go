@@ -91,7 +91,7 @@ func (c *command) run(con *console) int {
 		return prompt.ask(ctx, q)
 	}
 	c.connectStreams(con)
-	listen := c.listener(con, progress != nil)
+	listen := c.listener(con, progress)
 	c.job.Events = func(ev launcher.Event) {
 		progress.update(ev)
 		events.write(ev)
@@ -148,7 +148,7 @@ func (c *command) environ(ctx context.Context, progress *progress) error {
 // listener returns what is told of the job's events: warnings, restarts and
 // hosts that a job goes on without always, waiting unless progress shows it, the
 // rest with -v, and with --display-map the plan.
-func (c *command) listener(con *console, progress bool) func(launcher.Event) {
+func (c *command) listener(con *console, progress *progress) func(launcher.Event) {
 	return func(ev launcher.Event) {
 		switch {
 		case ev.Kind == launcher.Warning:
@@ -159,7 +159,7 @@ func (c *command) listener(con *console, progress bool) func(launcher.Event) {
 			}
 		case c.verbose:
 			con.say("gorun: %s %v", ev.Time.Format("15:04:05.000"), ev)
-		case ev.Kind == launcher.Waiting && !progress:
+		case ev.Kind == launcher.Waiting && !progress.shows():
 			con.note("waiting %s", ev.Message)
 		case ev.Kind == launcher.Restarting:
 			con.note("%s", ev.Message)

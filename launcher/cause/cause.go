@@ -102,19 +102,25 @@ func lastWords(tail []byte) string {
 }
 
 // pythonException returns the last line of the last traceback, which names the
-// exception: the first that is not indented.
+// exception: the first that is not indented. An exception that ended the program is
+// the last that it said; of others it only told, and went on.
 func pythonException(tail []byte) string {
 	const begin = "Traceback (most recent call last):"
 	at := bytes.LastIndex(tail, []byte(begin))
 	if at < 0 {
 		return ""
 	}
+	exception := ""
 	for line := range bytes.Lines(tail[at+len(begin):]) {
-		if len(bytes.TrimSpace(line)) > 0 && line[0] != ' ' {
-			return readable(line)
+		switch {
+		case len(bytes.TrimSpace(line)) == 0:
+		case exception != "":
+			return ""
+		case line[0] != ' ':
+			exception = readable(line)
 		}
 	}
-	return ""
+	return exception
 }
 
 // maxCause is how much of a line is repeated as a cause.

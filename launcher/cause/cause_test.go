@@ -23,6 +23,7 @@ func TestLikely(t *testing.T) {
 		"an abort, and why":     {End{Code: -1, Signal: "SIGABRT", Tail: []byte("x: y.c:3: main: Assertion `n > 0' failed.\n")}, "x: y.c:3: main: Assertion `n > 0' failed."},
 		"a Python exception":    {End{Code: 1, Tail: []byte("noise\n" + traceback + "ValueError: no such file\n")}, "ValueError: no such file"},
 		"the last of several":   {End{Code: 1, Tail: []byte(traceback + "KeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\n" + traceback + "ValueError: 2\n")}, "ValueError: 2"},
+		"one that was handled":  {End{Code: 4, Tail: []byte(traceback + "FileNotFoundError: x\nfalling back\n")}, ""},
 		"a traceback cut off":   {End{Code: 1, Tail: []byte(traceback)}, ""},
 		"GPU memory":            {End{Code: 1, Tail: []byte(traceback + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")}, "out of GPU memory: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."},
 		"CUDA before Python":    {End{Code: 1, Tail: []byte("CUDA error: out of memory\n" + traceback + "RuntimeError: x\n")}, "out of GPU memory: CUDA error: out of memory"},
