@@ -174,7 +174,11 @@ func (n *Node) want(a ask, q asker) {
 		if n.askers[a] == nil {
 			n.askers[a] = map[int]asker{}
 		}
-		n.askers[a][q.node] = q
+		// A request comes along the tree once, and from a member that no direct
+		// answer has reached: those that it sends after it take nothing back.
+		if before, ok := n.askers[a][q.node]; !ok || before.personal {
+			n.askers[a][q.node] = q
+		}
 	}
 	n.mu.Unlock()
 	if ok {

@@ -40,9 +40,10 @@ func TestOffersAreFetched(t *testing.T) {
 				if tc.meet {
 					c.meet(t)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				time.AfterFunc(3*time.Second, func() { c.jobs[5].Offer(ctx, "late", []byte("late")) })
+				// By then each way has been tried, and the direct one once more.
+				time.AfterFunc(20*time.Second, func() { c.jobs[5].Offer(ctx, "late", []byte("late")) })
 				require.NoError(t, c.jobs[5].Offer(ctx, "early", []byte("early")))
 				for _, key := range []string{"early", "late"} {
 					v, err := c.jobs[2].Fetch(ctx, 5, key)
