@@ -120,7 +120,7 @@ func TestValues(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	everywhere(t, func(t *testing.T, _ *rendezvous.Memory, open func(int) *rendezvous.Job) {
+	everywhere(t, func(t *testing.T, m *rendezvous.Memory, open func(int) *rendezvous.Job) {
 		job, ctx := open(0), t.Context()
 		big := make([]byte, rendezvous.MaxValue)
 		require.NoError(t, job.Put(ctx, strings.Repeat("k", rendezvous.MaxKey), big))
@@ -142,6 +142,18 @@ func TestBounds(t *testing.T) {
 			require.Less(t, i, 256)
 		}
 		require.ErrorContains(t, err, "at most 268435456")
+
+		// A job that has no room left hears of its losses all the same.
+		for size := len(big); size > 0; size /= 2 {
+			for i := 0; job.Put(ctx, fmt.Sprint(size, i), big[:size]) == nil; i++ {
+			}
+		}
+		require.Error(t, m.Report(rendezvous.Event{Kind: rendezvous.Suspected, Ranks: []int{1}}))
+		require.NoError(t, m.Report(rendezvous.Event{Kind: rendezvous.Lost, Ranks: []int{1}}))
+		lost, err := job.Lost(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []int{1}, lost)
+		require.NoError(t, m.Report(rendezvous.Event{Kind: rendezvous.NewEpoch, Ranks: []int{0}}))
 	})
 }
 

@@ -155,17 +155,22 @@ func (m *Memory) report(ev Event) error {
 	if _, err := ev.AppendBinary(nil); err != nil {
 		return fmt.Errorf("rendezvous: event cannot be passed on: %w", err)
 	}
-	if ev.Kind == Lost {
-		before := len(e.lost)
-		e.lost = append(e.lost, ev.Ranks...)
-		slices.Sort(e.lost)
-		e.lost = slices.Compact(e.lost)
-		if len(e.lost) == before {
+	switch ev.Kind {
+	case Lost:
+		lost := slices.Concat(e.lost, ev.Ranks)
+		slices.Sort(lost)
+		lost = slices.Compact(lost)
+		if len(lost) == len(e.lost) {
 			return nil
 		}
-	}
-	if err := e.grow(len(ev.Cause) + 8*len(ev.Ranks) + overhead); err != nil {
-		return err
+		e.lost = lost
+	case NewEpoch:
+	default:
+		// The two above have to get through however much the job has published,
+		// and there are no more of them than ranks.
+		if err := e.grow(len(ev.Cause) + 8*len(ev.Ranks) + overhead); err != nil {
+			return err
+		}
 	}
 	m.events = append(m.events, ev)
 	close(m.happened)
