@@ -202,7 +202,7 @@ func (n *Node) ranksOf(epoch int, nodes []span) (came []arrival, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range nodes {
-		if s.first > s.last || s.last >= len(n.roster) {
+		if s.last >= len(n.roster) {
 			return nil, fmt.Errorf("nodes are %d to %d, want some of 0 to %d", s.first, s.last, len(n.roster)-1)
 		}
 		if epoch != n.epoch {

@@ -25,7 +25,7 @@ import (
 //	event      3   the form of a rendezvous.Event
 //	unheard    4   from 4, to 4, why: gossip of node from does not reach node to
 //	leaving    5   node 4, whose agent ends
-//	hosts      6   name, list of (first 4, last 4): nodes all of whose ranks have come with nothing
+//	hosts      6   name, list of (first 4, last 4), ascending and disjoint: nodes all of whose ranks have come with nothing
 //	wanted     7   node 4, rank 4, key: the node asks for what the rank offers
 //	offered    8   rank 4, key, value: what it offers
 //
@@ -141,9 +141,14 @@ func (l *leaving) fields(c *codec.Codec) { c.Int(&l.node, maxNodes-1) }
 
 func (h *hosts) fields(c *codec.Codec) {
 	c.String(&h.name, rendezvous.MaxKey)
+	next := 0
 	codec.List(c, &h.nodes, maxNodes, 8, func(s *span) {
 		c.Int(&s.first, maxNodes-1)
 		c.Int(&s.last, maxNodes-1)
+		if s.first < next || s.last < s.first {
+			c.Fail(fmt.Errorf("span of nodes is %d to %d, want it ascending, from %d on", s.first, s.last, next))
+		}
+		next = s.last + 1
 	})
 }
 

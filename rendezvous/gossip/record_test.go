@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,6 +64,56 @@ func FuzzMessage(f *testing.F) {
 			require.Equal(t, b, again)
 		}
 	})
+}
+
+// spansOf returns the record of hosts with these numbers as its spans.
+func spansOf(t testing.TB, numbers ...uint32) []byte {
+	b, err := write(0, &hosts{name: "name"})
+	require.NoError(t, err)
+	b = binary.BigEndian.AppendUint32(b[:len(b)-4], uint32(len(numbers)/2))
+	for _, number := range numbers {
+		b = binary.BigEndian.AppendUint32(b, number)
+	}
+	return b
+}
+
+// A short record stands for each node at most once, however it counts them.
+func FuzzSpans(f *testing.F) {
+	f.Add(spansOf(f, 0, 3, 5, 5))
+	f.Add(spansOf(f, 0, 3, 3, 5))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, r, err := read(b)
+		h, ok := r.(*hosts)
+		if err != nil || !ok {
+			return
+		}
+		sum := 0
+		for _, s := range h.nodes {
+			require.LessOrEqual(t, s.first, s.last)
+			sum += s.last - s.first + 1
+		}
+		require.LessOrEqual(t, sum, maxNodes)
+	})
+}
+
+func TestSpansRefused(t *testing.T) {
+	_, _, err := read(spansOf(t, 0, 3, 4, 5))
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		name    string
+		numbers []uint32
+	}{
+		{"the same twice", []uint32{0, 3, 0, 3}},
+		{"overlapping", []uint32{0, 3, 3, 5}},
+		{"descending", []uint32{4, 5, 0, 3}},
+		{"backwards", []uint32{3, 0}},
+		{"no node", []uint32{0, maxNodes}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, _, err := read(spansOf(t, tc.numbers...))
+			require.Error(t, err)
+		})
+	}
 }
 
 func TestArrivalsAreSplit(t *testing.T) {
