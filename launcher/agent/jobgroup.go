@@ -12,7 +12,7 @@ import (
 
 // jobGroup is the control group of the ranks of one agent and of all that they
 // start. Most hosts let us make none, which the zero value stands for: then
-// the ways to find processes that descendants.go has must do.
+// the ways to find processes that package proc has must do.
 type jobGroup struct {
 	group *cgroup.Group
 	shut  atomic.Bool // the kernel did not let a process in

@@ -30,7 +30,8 @@ func KillDescendants(first func()) (left []int) {
 
 // Kill kills what list returns until it returns nothing, and returns what
 // did not go in time. Going round meets the race with fork: what was killed
-// forks no more, so every round has fewer parents.
+// forks no more, so every round has fewer parents. A process is held before list
+// has named it for the second time, so that its number cannot become another's.
 func Kill(list func() []int) (left []int) {
 	end := time.Now().Add(Patience)
 	for {
@@ -38,23 +39,66 @@ func Kill(list func() []int) (left []int) {
 		if len(left) == 0 || time.Now().After(end) {
 			return left
 		}
-		for _, pid := range left {
+		killHeld(left, list, end)
+	}
+}
+
+// killHeld kills those of the processes that list still returns, and waits for
+// them until the deadline.
+func killHeld(pids []int, list func() []int, deadline time.Time) {
+	held := hold(pids)
+	defer release(held)
+	var waiting []unix.PollFd
+	for _, pid := range list() {
+		fd, ok := held[pid]
+		switch {
+		case !ok:
+		case fd < 0:
 			syscall.Kill(pid, syscall.SIGKILL)
+		case unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != unix.ESRCH:
+			waiting = append(waiting, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
-		Await(left, end)
+	}
+	await(waiting, deadline)
+}
+
+// hold returns descriptors of processes by their numbers, -1 where the kernel,
+// older than Linux 5.3, has none. What has ended, or is one too many, is left out.
+func hold(pids []int) map[int]int {
+	held := map[int]int{}
+	for _, pid := range pids {
+		switch fd, err := unix.PidfdOpen(pid, 0); err {
+		case nil:
+			held[pid] = fd
+		case unix.ENOSYS:
+			held[pid] = -1
+		}
+	}
+	return held
+}
+
+func release(held map[int]int) {
+	for _, fd := range held {
+		unix.Close(fd) // of -1 it only says so
 	}
 }
 
 // Await blocks until every one of the processes has ended, or till the
 // deadline. A zombie has ended.
 func Await(pids []int, deadline time.Time) {
+	held := hold(pids)
+	defer release(held)
 	var waiting []unix.PollFd
-	for _, pid := range pids {
-		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-			defer unix.Close(fd)
+	for _, fd := range held {
+		if fd >= 0 {
 			waiting = append(waiting, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
+	await(waiting, deadline)
+}
+
+// await does so for the descriptors of processes.
+func await(waiting []unix.PollFd, deadline time.Time) {
 	for len(waiting) > 0 {
 		rest := time.Until(deadline)
 		if rest <= 0 {

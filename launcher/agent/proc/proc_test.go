@@ -23,6 +23,34 @@ func TestExiting(t *testing.T) {
 	require.False(t, Exiting(cmd.Process.Pid))
 }
 
+// What is listed once may have another process's number.
+func TestKillKillsWhatIsListedTwice(t *testing.T) {
+	var named []*exec.Cmd
+	for range 2 {
+		cmd := exec.Command("sleep", "60")
+		require.NoError(t, cmd.Start())
+		defer func() {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}()
+		named = append(named, cmd)
+	}
+	once, always := named[0].Process.Pid, named[1].Process.Pid
+	calls := 0
+	left := Kill(func() (pids []int) {
+		if calls++; calls == 1 {
+			pids = append(pids, once)
+		}
+		if Alive(always) {
+			pids = append(pids, always)
+		}
+		return pids
+	})
+	require.Empty(t, left)
+	require.False(t, Alive(always))
+	require.True(t, Alive(once))
+}
+
 func TestShortCommand(t *testing.T) {
 	require.Equal(t, "sh -c a b?", ShortCommand([]string{"sh", "-c", "a\nb\xff"}))
 	require.Len(t, []rune(ShortCommand([]string{string(make([]byte, 4096))})), 101)
