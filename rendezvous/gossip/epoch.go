@@ -8,23 +8,55 @@ import (
 	"github.com/gorun/gorun/rendezvous"
 )
 
-// early is a record of an epoch that has not begun at this member, because what
-// it knows of it is still on another way.
+// backlog is records of the next epoch, which has not begun at this member
+// because what it knows of it is still on another way.
+type backlog struct {
+	records []early
+	asked   map[digest]bool // the personal ones, which are repeated; of others the ledger knows
+	size    int             // in bytes, see maxBacklog
+}
+
+// early is such a record, and how it came.
 type early struct {
-	epoch            int
-	from             int
-	record           []byte
+	entry
 	personal, direct bool
 }
 
-// early keeps a record until its epoch begins, and tells whether it has to.
-func (n *Node) early(epoch, from int, b []byte, personal, direct bool) bool {
+// maxBacklog bounds what is kept for the next epoch, in bytes of records and
+// overhead of each. It is much more than a job says until all have heard of it.
+const (
+	maxBacklog    = 64 << 20
+	earlyOverhead = 128
+)
+
+// early tells whether the epoch of a record that came has not begun. It keeps the
+// record if the epoch is the next and there is room. If not, the record may come
+// again: what all are to know by repair, a request because it is repeated.
+func (n *Node) early(epoch int, e entry, personal, direct bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if epoch <= n.epoch {
 		return false
 	}
-	n.waiting = append(n.waiting, early{epoch, from, b, personal, direct})
+	w, size := &n.waiting, len(e.record)+earlyOverhead
+	if epoch > n.epoch+1 || w.size+size > maxBacklog {
+		if !personal {
+			n.ledger.disclaim(e)
+		}
+		return true
+	}
+	if personal {
+		d := digestOf(e.record)
+		if w.asked[d] {
+			return true
+		}
+		if w.asked == nil {
+			w.asked = map[digest]bool{}
+		}
+		w.asked[d] = true
+	}
+	w.records = append(w.records, early{e, personal, direct})
+	w.size += size
 	return true
 }
 
@@ -75,8 +107,8 @@ func (n *Node) advance(ev rendezvous.Event) error {
 	n.askers = map[ask]map[int]asker{}
 	n.ledger.begin(epoch)
 	n.rewire()
-	later := n.waiting
-	n.waiting = nil
+	later := n.waiting.records
+	n.waiting = backlog{}
 	if len(later) > 0 && !n.leaving {
 		n.workers.Go(func() { n.catchUp(later) })
 	}
@@ -86,9 +118,9 @@ func (n *Node) advance(ev rendezvous.Event) error {
 // catchUp takes records again that came too early.
 func (n *Node) catchUp(later []early) {
 	for _, e := range later {
-		_, r, err := read(e.record)
-		if err == nil && !n.early(e.epoch, e.from, e.record, e.personal, e.direct) {
-			err = n.act(e.epoch, r, entryOf(e.epoch, r, e.record, e.from), e.personal, e.direct)
+		epoch, r, err := read(e.record)
+		if err == nil {
+			err = n.act(epoch, r, e.entry, e.personal, e.direct)
 		}
 		if err != nil && !errors.Is(err, rendezvous.ErrStale) {
 			n.log.Warn("record refused", "error", err)

@@ -187,8 +187,8 @@ func (n *Node) record(name string, g *gathering) {
 			n.log.Error("arrivals cannot be told", "name", name, "error", err)
 			continue
 		}
-		if n.ledger.claim(b) {
-			g.held = append(g.held, entry{epoch: n.epoch, record: b, from: n.self})
+		if e := (entry{epoch: n.epoch, record: b, from: n.self}); n.ledger.claim(e) {
+			g.held = append(g.held, e)
 		}
 	}
 	g.own = nil
@@ -208,11 +208,12 @@ func (n *Node) merge(name string, g *gathering, up bool) {
 		n.log.Error("arrivals cannot be told", "name", name, "error", err)
 		return
 	}
-	n.ledger.claim(b) // it may be the very record that came from below
+	e := entry{epoch: n.epoch, record: b, from: n.self, up: up}
+	n.ledger.claim(e) // it may be the very record that came from below
 	if up {
 		g.climbed = b
 	}
-	n.ledger.enter(entry{epoch: n.epoch, record: b, from: n.self, up: up})
+	n.ledger.enter(e)
 }
 
 // release passes everything on, everywhere. n.mu is held.

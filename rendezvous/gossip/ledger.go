@@ -2,18 +2,20 @@ package gossip
 
 import (
 	"crypto/sha256"
+	"maps"
 	"sync"
 )
 
 // ledger is every record that the member knows, in the order in which it learnt
-// them. Those of an epoch go when it is over.
+// them. What it knows of an epoch goes when that is over, so that a job may have
+// many.
 type ledger struct {
 	mu      sync.Mutex
 	epoch   int // the present one
 	entries []entry
-	claimed map[digest]bool
-	sums    map[int]digest // what is known, in whichever order, by epoch
-	grown   chan struct{}  // closed at the next entry
+	claimed map[int]map[digest]bool // by epoch
+	sums    map[int]digest          // what is known, in whichever order, by epoch
+	grown   chan struct{}           // closed at the next entry
 }
 
 type entry struct {
@@ -42,28 +44,45 @@ func (d *digest) add(other digest) {
 }
 
 func newLedger() *ledger {
-	return &ledger{claimed: map[digest]bool{}, sums: map[int]digest{}, grown: make(chan struct{})}
+	return &ledger{claimed: map[int]map[digest]bool{}, sums: map[int]digest{}, grown: make(chan struct{})}
 }
 
-// claim tells whether the record has not been seen before. The caller then acts
-// on it, once, and enters it.
-func (l *ledger) claim(record []byte) bool {
-	d := digestOf(record)
+// claim tells whether the record has not been seen before and its epoch is not
+// over. The caller then acts on it, once, and enters it.
+func (l *ledger) claim(e entry) bool {
+	d := digestOf(e.record)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.claimed[d] {
+	if l.over(e.epoch) || l.claimed[e.epoch][d] {
 		return false
 	}
-	l.claimed[d] = true
+	if l.claimed[e.epoch] == nil {
+		l.claimed[e.epoch] = map[digest]bool{}
+	}
+	l.claimed[e.epoch][d] = true
 	return true
 }
+
+// disclaim lets a claimed record be claimed again, which nobody has acted on.
+func (l *ledger) disclaim(e entry) {
+	d := digestOf(e.record)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.claimed[e.epoch], d)
+	if len(l.claimed[e.epoch]) == 0 {
+		delete(l.claimed, e.epoch)
+	}
+}
+
+// over tells whether an epoch is. l.mu is held.
+func (l *ledger) over(epoch int) bool { return epoch < l.epoch && epoch != lasting }
 
 // know adds to what members compare. Arrivals count one by one, whatever records
 // brought them; of all else, records do.
 func (l *ledger) know(epoch int, d digest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if epoch < l.epoch && epoch != lasting {
+	if l.over(epoch) {
 		return
 	}
 	sum := l.sums[epoch]
@@ -78,7 +97,7 @@ func (l *ledger) enter(entries ...entry) {
 	defer l.mu.Unlock()
 	before := len(l.entries)
 	for _, e := range entries {
-		if e.epoch >= l.epoch || e.epoch == lasting {
+		if !l.over(e.epoch) {
 			l.entries = append(l.entries, e)
 		}
 	}
@@ -96,15 +115,12 @@ func (l *ledger) begin(epoch int) {
 	defer l.mu.Unlock()
 	l.epoch = epoch
 	for i, e := range l.entries {
-		if e.epoch < epoch && e.epoch != lasting {
+		if l.over(e.epoch) {
 			l.entries[i].record = nil
 		}
 	}
-	for e := range l.sums {
-		if e < epoch && e != lasting {
-			delete(l.sums, e)
-		}
-	}
+	maps.DeleteFunc(l.sums, func(epoch int, _ digest) bool { return l.over(epoch) })
+	maps.DeleteFunc(l.claimed, func(epoch int, _ map[digest]bool) bool { return l.over(epoch) })
 }
 
 // after returns the next records from the cursor on which node to does not have

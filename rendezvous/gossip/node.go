@@ -58,7 +58,7 @@ type Node struct {
 	epoch      int
 	roster     []rendezvous.Host // by node, of the epoch
 	ranks      int               // of the epoch
-	waiting    []early           // for an epoch that has not begun here
+	waiting    backlog           // for the epoch that has not begun here
 	members    []member          // by node
 	changed    chan struct{}
 	joining    bool

@@ -33,13 +33,14 @@ func (n *Node) Report(ev rendezvous.Event) error {
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
-	if !n.ledger.claim(b) {
+	e := entryOf(ev.Epoch, r, b, n.self)
+	if !n.ledger.claim(e) {
 		return nil
 	}
 	if err := n.happened(ev); err != nil && !errors.Is(err, rendezvous.ErrStale) {
 		return err
 	}
-	n.enter(entryOf(ev.Epoch, r, b, n.self))
+	n.enter(e)
 	return nil
 }
 
@@ -66,8 +67,8 @@ func (n *Node) publish(epoch int, r record) error {
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
-	if n.ledger.claim(b) {
-		n.enter(entryOf(epoch, r, b, n.self))
+	if e := entryOf(epoch, r, b, n.self); n.ledger.claim(e) {
+		n.enter(e)
 	}
 	return nil
 }
@@ -140,14 +141,15 @@ func (n *Node) take(from int, b []byte, personal, direct bool) error {
 	if err != nil {
 		return err
 	}
-	if !personal && !n.ledger.claim(b) {
+	e := entryOf(epoch, r, b, from)
+	if !personal && !n.ledger.claim(e) {
 		return nil
 	}
-	b = bytes.Clone(b) // it is a part of the message
-	if n.early(epoch, from, b, personal, direct) {
+	e.record = bytes.Clone(b) // it is a part of the message
+	if n.early(epoch, e, personal, direct) {
 		return nil
 	}
-	err = n.act(epoch, r, entryOf(epoch, r, b, from), personal, direct)
+	err = n.act(epoch, r, e, personal, direct)
 	if errors.Is(err, rendezvous.ErrStale) {
 		return nil // what an epoch leaves does not matter to the next
 	}
