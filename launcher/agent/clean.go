@@ -41,10 +41,18 @@ func clean() error {
 
 // cleanHost does what it is ordered to and tells what it has found.
 func cleanHost(order *wire.Clean) *wire.Cleaned {
-	s := surveyJobs(order.Jobs)
+	return surveyJobs(order.Jobs).clean(order)
+}
+
+// clean does so with what the survey has found. A job of which an agent was started
+// since runs.
+func (s *survey) clean(order *wire.Clean) *wire.Cleaned {
 	answer := &wire.Cleaned{}
 	for _, job := range s.lost() {
 		if len(order.Jobs) > 0 && !slices.Contains(order.Jobs, job) {
+			continue
+		}
+		if s.readAgents(); s.jobs[job] {
 			continue
 		}
 		answer.Lost = append(answer.Lost, s.cleanJob(job, order.Dry))

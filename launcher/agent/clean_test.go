@@ -127,7 +127,7 @@ func TestCleanFindsWhatHasErasedItsEnvironment(t *testing.T) {
 	staged := filepath.Join(folder, "sleep")
 	require.NoError(t, os.WriteFile(staged, program, 0o700))
 
-	erased := func(change func(*exec.Cmd)) *exec.Cmd {
+	child := func(change func(*exec.Cmd)) int {
 		cmd := exec.Command("sleep", "60")
 		change(cmd)
 		cmd.Env = []string{}
@@ -136,7 +136,16 @@ func TestCleanFindsWhatHasErasedItsEnvironment(t *testing.T) {
 			cmd.Process.Kill()
 			cmd.Wait()
 		})
-		return cmd
+		return cmd.Process.Pid
+	}
+	orphan := func(change func(*exec.Cmd)) int {
+		cmd := exec.Command(sleep)
+		change(cmd)
+		pid := startOrphan(t, cmd)
+		if parent, _, _ := proc.Parent(pid); !isOrphan(pid, parent) {
+			t.Skipf("orphans fall to process %d here", parent)
+		}
+		return pid
 	}
 	withDoor := func(token string) func(*exec.Cmd) {
 		return func(cmd *exec.Cmd) {
@@ -151,27 +160,76 @@ func TestCleanFindsWhatHasErasedItsEnvironment(t *testing.T) {
 			cmd.ExtraFiles = []*os.File{door}
 		}
 	}
-	victims := map[string]*exec.Cmd{
-		"a door":           erased(withDoor(token)),
-		"a working folder": erased(func(cmd *exec.Cmd) { cmd.Dir = folder }),
-		"a program":        erased(func(cmd *exec.Cmd) { cmd.Path = staged }),
+	elsewhere := filepath.Join(t.TempDir(), "gorun", token)
+	require.NoError(t, os.MkdirAll(elsewhere, 0o700))
+	within := func(dir string) func(*exec.Cmd) { return func(cmd *exec.Cmd) { cmd.Dir = dir } }
+	victims := map[string]int{
+		"a door":           orphan(withDoor(token)),
+		"a working folder": orphan(within(folder)),
+		"a program":        orphan(func(cmd *exec.Cmd) { cmd.Path = staged }),
 	}
-	spared := map[string]*exec.Cmd{
-		"nothing":           erased(func(*exec.Cmd) {}),
-		"an unnamed door":   erased(withDoor("")),
-		"another's, inside": erased(func(cmd *exec.Cmd) { cmd.Dir = folder; withDoor(newToken("inner"))(cmd) }),
+	spared := map[string]int{
+		"nothing":                     orphan(func(*exec.Cmd) {}),
+		"an unnamed door":             orphan(withDoor("")),
+		"another's, inside":           orphan(func(cmd *exec.Cmd) { cmd.Dir = folder; withDoor(newToken("inner"))(cmd) }),
+		"a folder that only looks so": orphan(within(elsewhere)),
+		"no orphan":                   child(within(folder)),
 	}
 	found := cleanHost(&wire.Clean{Jobs: []string{job}})
 	require.Len(t, found.Lost, 1)
 	require.Empty(t, found.Lost[0].Problems)
 	require.Len(t, found.Lost[0].Processes, len(victims))
-	for name, cmd := range victims {
-		require.Error(t, cmd.Wait(), name)
-		require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), name)
+	for name, pid := range victims {
+		require.False(t, proc.Alive(pid), name)
 	}
-	for name, cmd := range spared {
-		require.True(t, proc.Alive(cmd.Process.Pid), name)
+	for name, pid := range spared {
+		require.True(t, proc.Alive(pid), name)
 	}
+}
+
+// startOrphan starts a program for a minute, as its one argument says, with an
+// empty environment and without a parent, and returns its pid.
+func startOrphan(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	program := cmd.Path
+	cmd.Args = []string{"sh", "-c", `env -i "$0" 60 >/dev/null 2>&1 & echo $!`, program}
+	cmd.Path = "/bin/sh"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var pid int
+	_, err = fmt.Sscan(string(out), &pid)
+	require.NoError(t, err)
+	t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
+	require.Eventually(t, func() bool {
+		words := proc.CommandLine(pid)
+		return len(words) > 0 && words[0] == program
+	}, 10*time.Second, time.Millisecond)
+	return pid
+}
+
+func TestCleanLeavesAJobThatHasBegunAgain(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	job := newToken("lost")
+	left := inJob(t, job+"/a", "sleep", "60")
+	order := &wire.Clean{Jobs: []string{job}}
+	s := surveyJobs(order.Jobs)
+	require.Equal(t, []string{job}, s.lost())
+
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("read line"), 0o600))
+	agent := exec.Command("sh", "agent", runVerb, newToken(job))
+	agent.Dir = dir
+	input, err := agent.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, agent.Start())
+	found := s.clean(order)
+	require.Empty(t, found.Lost)
+	require.Contains(t, found.Running, job)
+	require.True(t, proc.Alive(left.Process.Pid))
+	require.True(t, proc.Alive(agent.Process.Pid))
+	require.NoError(t, input.Close())
+	agent.Wait()
 }
 
 func TestAnOrphanIsToldFromAChildOfInit(t *testing.T) {

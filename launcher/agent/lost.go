@@ -109,12 +109,11 @@ func ancestry() map[int]bool {
 
 // jobMarks returns the innermost job of every process of this user that has
 // one: by its own environment or, where that was erased, by what it has of the
-// job, or an ancestor's. Left
-// out are those in self, and agents: of a job within a lost one they end when
-// their launcher is killed, and clean up after it.
+// job, or an ancestor's. Left out are those in self, and agents: of a job within a
+// lost one they end when their launcher is killed, and clean up after it.
 func jobMarks(self map[int]bool) map[int]string {
 	jobs, parents := map[int]string{}, map[int]int{}
-	doors := doors()
+	traces := readTraces()
 	for _, pid := range proc.Own() {
 		ppid, state, ok := proc.Parent(pid)
 		if !ok || state == 'Z' || state == 'X' {
@@ -122,7 +121,7 @@ func jobMarks(self map[int]bool) map[int]string {
 		}
 		jobs[pid], parents[pid] = innermost(jobPathOf(pid)), ppid
 		if jobs[pid] == "" {
-			jobs[pid] = traced(pid, doors)
+			jobs[pid] = traces.job(pid)
 		}
 	}
 	marks := map[int]string{}

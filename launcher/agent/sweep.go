@@ -15,10 +15,10 @@ import (
 // where it was erased, what they have of it. A program can get rid of both, so
 // this is the last way to find it.
 func marked(job string) []int {
-	doors := doors()
+	traces := readTraces()
 	return slices.DeleteFunc(proc.All(), func(pid int) bool {
 		path := jobPathOf(pid)
-		return pid == os.Getpid() || !onPath(path, job) && (path != "" || traced(pid, doors) != job)
+		return pid == os.Getpid() || !onPath(path, job) && (path != "" || traces.job(pid) != job)
 	})
 }
 

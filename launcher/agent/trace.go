@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorun/gorun/launcher/agent/proc"
 )
 
 // A process that has erased its environment, and lost its parents and the agent,
@@ -20,6 +23,10 @@ import (
 // agent's, where staged files are; a program from there. Each of these bears the
 // agent's token. Who has closed the door too, and is elsewhere, is not known from
 // any other process of the user, and is left alone.
+//
+// A shell of the user's may as well stand in such a folder, or an editor. So these
+// count only of what has lost its parent, as what a lost job has left has, and a
+// folder only where agents have theirs.
 
 // nameDoor gives a rank's end of its door a name with the agent's token, which
 // the kernel lists for as long as a process has it. It is an abstract one
@@ -33,8 +40,23 @@ func doorName(token string, rank int) string {
 	return fmt.Sprintf("@%s%s/%d", groupPrefix, token, rank)
 }
 
-// doors returns the tokens of the doors that are open anywhere, by their inodes
-// as links in /proc name them, "socket:[123]".
+// traces is by what processes are known.
+type traces struct {
+	doors map[string]string // tokens of those that are open anywhere, by their inodes as links in /proc name them, "socket:[123]"
+	bases []string          // where agents have their folders, without links
+}
+
+func readTraces() traces {
+	t := traces{doors: doors()}
+	for _, base := range basesOfAll() {
+		if real, err := filepath.EvalSymlinks(base); err == nil {
+			t.bases = append(t.bases, real)
+		}
+	}
+	return t
+}
+
+// doors returns the tokens of the doors that are open, by their inodes.
 func doors() map[string]string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -57,10 +79,14 @@ func doors() map[string]string {
 	return found
 }
 
-// traced returns the job of which a process has something, "" if of none. A job
-// within another was started later, and its own processes have the doors of both.
-func traced(pid int, doors map[string]string) string {
-	proc := filepath.Join("/proc", strconv.Itoa(pid))
+// job returns the job of which an orphan has something, "" if of none. A job within
+// another was started later, and its own processes have the doors of both.
+func (t traces) job(pid int) string {
+	parent, _, ok := proc.Parent(pid)
+	if of, _ := agentOf(parent); !ok || of == "" && !isOrphan(pid, parent) {
+		return ""
+	}
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	latest, when := "", int64(-1)
 	see := func(token string) {
 		if at := tokenTime(token); at > when {
@@ -68,25 +94,31 @@ func traced(pid int, doors map[string]string) string {
 		}
 	}
 	for _, link := range []string{"exe", "cwd"} {
-		if target, err := os.Readlink(filepath.Join(proc, link)); err == nil {
-			see(tokenIn(target))
+		if target, err := os.Readlink(filepath.Join(dir, link)); err == nil {
+			see(t.tokenIn(target, dir))
 		}
 	}
-	fds, _ := os.ReadDir(filepath.Join(proc, "fd"))
+	fds, _ := os.ReadDir(filepath.Join(dir, "fd"))
 	for _, fd := range fds {
-		if target, err := os.Readlink(filepath.Join(proc, "fd", fd.Name())); err == nil {
-			see(doors[target])
+		if target, err := os.Readlink(filepath.Join(dir, "fd", fd.Name())); err == nil {
+			see(t.doors[target])
 		}
 	}
 	return jobOf(latest)
 }
 
-// tokenIn returns the token of the agent in whose folder a path is.
-func tokenIn(path string) string {
+// tokenIn returns the token of the agent in whose folder a path is, if the folder,
+// where it is still there, is of the same user as a process's in /proc.
+func (t traces) tokenIn(path, process string) string {
 	for dir := strings.TrimSuffix(path, " (deleted)"); len(dir) > 1; dir = filepath.Dir(dir) {
-		base := filepath.Base(filepath.Dir(dir))
-		if (strings.HasPrefix(base, "gorun-") || base == "gorun") && jobOf(filepath.Base(dir)) != "" {
-			return filepath.Base(dir)
+		token := filepath.Base(dir)
+		if jobOf(token) == "" || !slices.Contains(t.bases, filepath.Dir(dir)) {
+			continue
+		}
+		var folder, user unix.Stat_t
+		err := unix.Lstat(dir, &folder)
+		if unix.Stat(process, &user) == nil && (err == unix.ENOENT || err == nil && folder.Uid == user.Uid) {
+			return token
 		}
 	}
 	return ""
