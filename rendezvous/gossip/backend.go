@@ -54,15 +54,15 @@ func (n *Node) Open(ctx context.Context, epoch, rank int) ([]int, error) {
 	if err := n.check(epoch, rank); err != nil {
 		return nil, err
 	}
-	ring, err := n.known.Open(ctx, epoch, rank)
-	if err != nil || n.list == nil {
-		return ring, err
+	news, err := n.known.Opened(epoch, rank)
+	if err != nil {
+		return nil, err
 	}
-	n.mu.Lock()
-	again := n.opened[rank]
-	n.opened[rank] = true
-	n.mu.Unlock()
-	if !again {
+	ring, err := n.known.Open(ctx, epoch, rank)
+	if err != nil {
+		return nil, err
+	}
+	if news && n.list != nil {
 		n.gather(epoch, openName, arrival{rank: rank})
 	}
 	return ring, nil

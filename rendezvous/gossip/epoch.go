@@ -101,7 +101,6 @@ func (n *Node) advance(ev rendezvous.Event) error {
 	}
 	n.epoch, n.roster = epoch, roster
 	n.lost = map[int]bool{}
-	n.opened = map[int]bool{}
 	n.gatherings = map[string]*gathering{}
 	n.fetches = map[ask]*fetch{}
 	n.askers = map[ask]map[int]asker{}

@@ -67,7 +67,6 @@ type Node struct {
 	edges      map[int]*edge
 	heard      map[int]bool // nodes of which a direct message has come
 	warned     map[int]bool // nodes of which unheard has been said
-	opened     map[int]bool // ranks of this host
 	parent     int          // of this node in the tree; -1: it is the root
 	below      map[int]bool // ranks at and below this node in the tree
 	gatherings map[string]*gathering
@@ -127,7 +126,6 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 	n.edges = map[int]*edge{}
 	n.heard = map[int]bool{}
 	n.warned = map[int]bool{}
-	n.opened = map[int]bool{}
 	n.gatherings = map[string]*gathering{}
 	n.fetches = map[ask]*fetch{}
 	n.askers = map[ask]map[int]asker{}
