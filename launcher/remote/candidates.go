@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -20,8 +21,9 @@ type candidate struct {
 // tried: keys that were asked for, then the agent's others, then the default
 // files. (OpenSSH has the agent's before files that were asked for, which
 // servers that allow six attempts often answer with a hang-up.) Trouble is
-// what was asked for and cannot be used.
-func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trouble []string) {
+// what was asked for and cannot be used; unused is what of it the user hears
+// even if another key is let in.
+func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trouble, unused []string) {
 	var fromAgent []ssh.Signer
 	if s.Agent != "" {
 		a, err := d.signingAgent(login.ctx, s.Agent)
@@ -31,7 +33,7 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 		if err != nil {
 			trouble = append(trouble, fmt.Sprintf("agent %s: %v", s.Agent, err))
 			if d.conf.Agent != "" {
-				d.warn(fmt.Sprintf("the signing agent %s is not used: %v", s.Agent, err))
+				unused = append(unused, fmt.Sprintf("the signing agent %s is not used: %v", s.Agent, err))
 			}
 		}
 	}
@@ -64,7 +66,7 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 				trouble = append(trouble, err.Error())
 			}
 			if file.asked {
-				d.warn(fmt.Sprintf("the key %s is not used: %v", file.path, err))
+				unused = append(unused, fmt.Sprintf("the key %s is not used: %v", file.path, withoutPath(err, file.path)))
 			}
 			return
 		}
@@ -97,7 +99,15 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 			addFile(file)
 		}
 	}
-	return keys, trouble
+	return keys, trouble, unused
+}
+
+// withoutPath drops the name of a file from an error, for a message that has it.
+func withoutPath(err error, path string) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok && inner.Path == path {
+		return inner.Err
+	}
+	return err
 }
 
 // fileSigner returns the signer of a key file: the agent's, if it has the

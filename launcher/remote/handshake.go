@@ -26,6 +26,7 @@ type handshake struct {
 	auth       *AuthError  // nil: authentication has not begun
 	offered    []candidate // keys given to x/crypto last
 	untried    []candidate // keys after the one that could not sign
+	unused     []string    // what the user hears of a login that succeeds; one that fails says so itself
 }
 
 func (h *handshake) run(address string) (*ssh.Client, error) {
@@ -76,15 +77,18 @@ func (h *handshake) run(address string) (*ssh.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, text := range h.unused { // the callbacks are over
+		d.warn(text)
+	}
 	return ssh.NewClient(conn, channels, requests), nil
 }
 
 // keys gives the keys to try.
 func (h *handshake) keys() ([]ssh.Signer, error) {
 	login := &signing{ctx: h.ctx, host: h.settings.Name, prompt: h.prompt(), log: h.dialer.log, failed: h.cannotSign}
-	keys, trouble := h.dialer.candidates(login, h.settings)
+	keys, trouble, unused := h.dialer.candidates(login, h.settings)
 	h.mu.Lock()
-	h.auth.Trouble = trouble
+	h.auth.Trouble, h.unused = trouble, unused
 	h.mu.Unlock()
 	return h.offer(keys), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
@@ -49,13 +50,20 @@ func readIdentity(path string) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	// As ssh has it: only the mode of our own files counts.
-	if ownedByUs(info) && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s: expected a private key that only its owner can read, found mode %04o (chmod 600 it)", path, info.Mode().Perm())
-	}
 	text, err := readSmall(path, maxKeySize)
 	if err != nil {
 		return nil, err
+	}
+	if _, _, _, _, err := ssh.ParseAuthorizedKey(text); err == nil {
+		give := "the private key"
+		if private, ok := strings.CutSuffix(path, ".pub"); ok {
+			give = private
+		}
+		return nil, fmt.Errorf("%s is a public key, whose private half the signing agent does not have: give %s", path, give)
+	}
+	// As ssh has it: only the mode of our own files counts.
+	if ownedByUs(info) && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s: expected a private key that only its owner can read, found mode %04o (chmod 600 it)", path, info.Mode().Perm())
 	}
 	id := &identity{path: path, unlock: make(chan struct{}, 1)}
 	id.unlock <- struct{}{}

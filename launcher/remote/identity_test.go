@@ -52,6 +52,17 @@ func TestOpenKeyFileIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "no key to try")
 }
 
+func TestThePublicHalfOfAKeyIsRefused(t *testing.T) {
+	s := sshserver.Start(t, sshserver.Config{})
+	id, err := readIdentity(s.Key)
+	require.NoError(t, err)
+	public := s.Key + ".pub"
+	require.NoError(t, os.WriteFile(public, ssh.MarshalAuthorizedKey(id.public), 0o644))
+	_, err = readIdentity(public)
+	require.ErrorContains(t, err, public+" is a public key, whose private half the signing agent does not have: give "+s.Key)
+	require.NotContains(t, err.Error(), "mode")
+}
+
 // encrypt replaces the server's client key file by an encrypted one.
 func encrypt(t testing.TB, path, passphrase string) {
 	t.Helper()
