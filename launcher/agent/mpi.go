@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gorun/gorun/launcher/wire"
@@ -19,9 +20,9 @@ import (
 
 // linkage is what a program's file says of MPI.
 type linkage struct {
-	library string // MPI, or a client of PMI, as the loader knows it; "": none, or the program is a script
-	runpath string // where the loader looks for it first, parted by colons
-	static  bool   // there is no loader: the program uses what is in it
+	library        string // MPI, or a client of PMI, as the loader knows it; "": none, or the program is a script
+	rpath, runpath string // where the loader looks for it, before and after LD_LIBRARY_PATH; at most one is there
+	static         bool   // there is no loader: the program uses what is in it
 }
 
 // readLinkage reads a program's file.
@@ -38,18 +39,20 @@ func readLinkage(path string) (l linkage) {
 		}
 	}
 	libraries, _ := f.ImportedLibraries() // a malformed program is the kernel's to refuse
-	for _, name := range libraries {
-		for _, prefix := range []string{"libmpi.so", "libmpich.so", "libpmi.so", "libpmi2.so"} {
-			if strings.HasPrefix(name, prefix) {
-				l.library = name
-			}
+	for _, prefix := range []string{"libmpi.so", "libmpich.so", "libpmi.so", "libpmi2.so"} {
+		i := slices.IndexFunc(libraries, func(name string) bool { return strings.HasPrefix(name, prefix) })
+		if i >= 0 {
+			l.library = libraries[i]
+			break
 		}
 	}
-	if l.library != "" {
-		for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
-			if folders, _ := f.DynString(tag); len(folders) > 0 {
-				l.runpath = strings.ReplaceAll(folders[0], "$ORIGIN", filepath.Dir(path))
-			}
+	if l.library == openMPI4 {
+		folders := func(tag elf.DynTag) string {
+			list, _ := f.DynString(tag)
+			return strings.ReplaceAll(strings.Join(list, ":"), "$ORIGIN", filepath.Dir(path))
+		}
+		if l.runpath = folders(elf.DT_RUNPATH); l.runpath == "" { // see ld.so(8)
+			l.rpath = folders(elf.DT_RPATH)
 		}
 	}
 	return l
@@ -73,7 +76,7 @@ func (l linkage) asks(path string) asker {
 	switch {
 	case l.library == "":
 		return asksUnknown
-	case l.library == openMPI4 && !isOpenMPI5(findLibrary(openMPI4, l.runpath+":"+path)):
+	case l.library == openMPI4 && !isOpenMPI5(findLibrary(openMPI4, strings.Trim(l.rpath+":"+path+":"+l.runpath, ":"))):
 		return asksFlux
 	// MPICH's and, under the name that the MPICH ABI initiative agreed on, those
 	// of its descendants. Under other names it is Open MPI's.
@@ -91,12 +94,11 @@ func (a *agent) serveMPI(p *program) error {
 	p.inheritsPMI = asks.byPMI()
 	why := ""
 	switch {
-	case l.library != "" && asks == asksOther:
+	case asks == asksOther:
 		why = "to which gorun does not tell a rank its place yet"
+	case a.services.pmi == nil && asks == asksUnknown:
 	case a.services.pmi == nil:
-		if l.library != "" {
-			why = "which asks for its place by PMI, and that is left out of --env-compat"
-		}
+		why = "which asks for its place by PMI, and that is left out of --env-compat"
 	case asks == asksFlux, asks == asksUnknown && !l.static:
 		// A program that is not known to be Open MPI's does without.
 		if err := a.addFlux(p); err != nil && asks == asksFlux {
