@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookout waits for descriptors that most ranks leave alone: their output streams
-// and their doors. One goroutine waits for all, on an epoll instance of their own
+// lookout waits for descriptors that most ranks leave alone: their output streams,
+// their doors and the port of PMI. One goroutine waits for all, on an epoll instance of their own
 // (epoll(7)) that the runtime's poller watches like any other file. A goroutine
 // and a place in that poller for each of them would be a tenth of the start of a
 // rank that neither prints nor joins.

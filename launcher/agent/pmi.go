@@ -5,9 +5,12 @@ package agent
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gorun/gorun/launcher/wire"
 	"github.com/gorun/gorun/rankenv"
@@ -51,27 +54,58 @@ func (s *services) servePMI(programs []*program) error {
 	if s.pmi == nil || !slices.ContainsFunc(programs, func(p *program) bool { return !p.inheritsPMI }) {
 		return nil
 	}
-	l, err := listenForPMI()
+	l, addr, err := listenForPMI()
 	if err != nil {
 		return err
 	}
-	s.pmiPort = l.Addr().String()
+	if err := s.agent.lookout.add(l, s.answerPMI); err != nil {
+		unix.Close(l)
+		return fmt.Errorf("listen for PMI: %w", err)
+	}
+	s.pmiPort = addr
+	return nil
+}
+
+// answerPMI is called when the first rank connects, or none can any more.
+func (s *services) answerPMI(fd int, _, hungUp bool) {
+	f := os.NewFile(uintptr(fd), "PMI")
+	defer f.Close()
+	if hungUp {
+		return
+	}
+	l, err := net.FileListener(f)
+	if err != nil {
+		s.pmiFailed(fmt.Errorf("listen for PMI: %w", err))
+		return
+	}
 	s.wg.Go(func() {
 		if err := s.pmi.ServePort(s.ctx, l, s.pmiFailed); err != nil {
 			s.pmiFailed(err)
 		}
 	})
-	return nil
 }
 
-// listenForPMI opens the port. Of the job's (--ports) it is none: no firewall is on
-// the way.
-func listenForPMI() (net.Listener, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+// listenForPMI opens the port, as a bare descriptor: the first socket of package
+// net's finds out what the kernel knows of IPv6, which takes a tenth of a
+// millisecond, and most jobs of one host have no other. Of the job's ports
+// (--ports) it is none: no firewall is on the way.
+func listenForPMI() (fd int, addr string, err error) {
+	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("listen for PMI: %w", err)
+		return -1, "", fmt.Errorf("listen for PMI: %w", os.NewSyscallError("socket", err))
 	}
-	return l, nil
+	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if err = unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback.As4()}); err == nil {
+		err = unix.Listen(fd, 4096) // at most: the kernel has its own limit (somaxconn)
+	}
+	if err == nil {
+		var name unix.Sockaddr
+		if name, err = unix.Getsockname(fd); err == nil {
+			return fd, netip.AddrPortFrom(loopback, uint16(name.(*unix.SockaddrInet4).Port)).String(), nil
+		}
+	}
+	unix.Close(fd)
+	return -1, "", fmt.Errorf("listen for PMI: %w", err)
 }
 
 // pmiFailed tells the user what is wrong with a rank's use of PMI.
@@ -123,12 +157,12 @@ func (a *agent) showPMI(app wire.App, rank int, dir string, env []string) ([]str
 	if err == nil && !wraps(app, rank) && readLinkage(path).asks(lookupEnv(env, "LD_LIBRARY_PATH")).byPMI() {
 		return pmiFDEnv(), nil
 	}
-	l, err := listenForPMI()
+	fd, addr, err := listenForPMI()
 	if err != nil {
 		return nil, err
 	}
-	defer l.Close()
-	return pmiPortEnv(l.Addr().String(), rank), nil
+	unix.Close(fd)
+	return pmiPortEnv(addr, rank), nil
 }
 
 // speaksPMI says whether a rank has used PMI, so that there is more to know of
