@@ -8,8 +8,8 @@
 
 /* In MPI_Finalize, MPICH before its change 6596 waits until UCX has taken leave of
  * each peer, and then for all at PMI's barrier, where it lets UCX do nothing. A
- * peer that is there already may owe an answer: over UCX's TCP, half of all runs
- * hang, whoever starts them. So UCX takes leave when its worker is destroyed, which
+ * peer that is there already may owe an answer: over UCX's TCP, many runs hang,
+ * whoever starts them. So UCX takes leave when its worker is destroyed, which
  * follows the barrier. The definition is libmpich's before that of libucp is. */
 void *ucp_disconnect_nb(void *endpoint) {
 	(void)endpoint;
