@@ -55,7 +55,10 @@ func (l *launch) rankExited(h *host, m *wire.Exited) {
 	if !l.exited(h, e) {
 		return
 	}
-	fact := verdict.Exit{Rank: e.Rank, Node: h.node, Code: e.Code, Aborted: m.Aborted, Stopped: e.Stopped, At: at, Unsure: unsure}
+	fact := verdict.Exit{
+		Rank: e.Rank, Node: h.node, Code: e.Code, Aborted: m.Aborted, Stopped: e.Stopped,
+		Clock: time.Duration(m.Clock), At: at, Unsure: unsure,
+	}
 	stop := l.verdict.Take(fact)
 	if fact.Failed() {
 		l.report(h.name, e.String(), e.Rank)

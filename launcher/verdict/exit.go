@@ -12,37 +12,60 @@ type Exit struct {
 	Code       int           // exit status; negative: a signal killed it
 	Aborted    bool          // it has asked for the end of the job
 	Stopped    bool          // its agent had told it to end
-	At         time.Time     // by the launcher's clock,
+	Clock      time.Duration // when, by the clock of its agent,
+	At         time.Time     // and by the launcher's, as well as that knew the other,
 	Unsure     time.Duration // give or take
 }
 
 // Failed says whether the rank failed by itself.
 func (e Exit) Failed() bool { return e.Code != 0 && !e.Stopped }
 
-// first returns the failure that came first. On one host, order is known.
-// Between hosts, times are known to the doubt about their clocks: of failures
-// before which no other surely happened, meaning decides. A death by signal
-// comes first, that of a script's program too, since a rank that sees its peer die
-// often exits or aborts with an error at once; then an abort, then the lowest rank. So it does for ranks of a host that its
-// agent found ending at one moment.
+// first returns the failure that came first. On one host, order is known by its
+// own clock. Between hosts, times are known to the doubt about their clocks: of
+// failures before which no other surely happened, meaning decides. A death by
+// signal comes first, that of a script's program too, since a rank that sees its
+// peer die often exits or aborts with an error at once; then an abort, then the
+// lowest rank. So it does for ranks of a host that its agent found ending at one
+// moment.
 func first(failures []Exit) Exit {
-	onNode := map[int]time.Time{} // the first moment of each
-	over := failures[0].latest()  // when the first of all had surely happened
+	onNode := map[int]*moment{} // the first of each
 	for _, f := range failures {
-		if at, ok := onNode[f.Node]; !ok || f.At.Before(at) {
-			onNode[f.Node] = f.At
+		m := onNode[f.Node]
+		if m == nil {
+			m = &moment{f.Clock, f}
+			onNode[f.Node] = m
 		}
-		if f.latest().Before(over) {
-			over = f.latest()
+		m.clock = min(m.clock, f.Clock)
+		if f.Unsure < m.known.Unsure {
+			m.known = f
+		}
+	}
+	over := onNode[failures[0].Node].latest() // when the first of all had surely happened
+	for _, m := range onNode {
+		if m.latest().Before(over) {
+			over = m.latest()
 		}
 	}
 	candidates := slices.DeleteFunc(slices.Clone(failures), func(f Exit) bool {
-		return f.At.After(onNode[f.Node]) || f.earliest().After(over)
+		m := onNode[f.Node]
+		return f.Clock > m.clock || m.earliest().After(over)
 	})
 	return slices.MinFunc(candidates, func(a, b Exit) int {
 		return cmp.Or(cmp.Compare(a.weight(), b.weight()), cmp.Compare(a.Rank, b.Rank))
 	})
 }
+
+// moment is a time by a node's clock, of which the launcher knew most when it heard
+// of one of its ranks.
+type moment struct {
+	clock time.Duration
+	known Exit
+}
+
+// By the launcher's clock, it was between.
+func (m *moment) earliest() time.Time { return m.at().Add(-m.known.Unsure) }
+func (m *moment) latest() time.Time   { return m.at().Add(m.known.Unsure) }
+func (m *moment) at() time.Time       { return m.known.At.Add(m.clock - m.known.Clock) }
 
 // weight is how little an end tells of what happened at its moment.
 func (e Exit) weight() int {
@@ -61,7 +84,3 @@ const (
 	shellSignal = 128
 	maxSignal   = 64
 )
-
-// When it happened, between.
-func (e Exit) earliest() time.Time { return e.At.Add(-e.Unsure) }
-func (e Exit) latest() time.Time   { return e.At.Add(e.Unsure) }

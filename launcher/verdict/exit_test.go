@@ -38,7 +38,24 @@ func TestFirst(t *testing.T) {
 			[]Exit{{Rank: 7, Code: 1, At: at(10), Unsure: doubt}, {Rank: 4, Code: 1, Node: 1, At: at(18), Unsure: doubt}}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
+			for i := range c.failures {
+				c.failures[i].Clock = c.failures[i].At.Sub(at(0))
+			}
 			require.Equal(t, c.want, first(c.failures).Rank)
 		})
 	}
+}
+
+// The launcher may have learned more of a host's clock between two ends there, so
+// that by its own they are the other way round.
+func TestOrderOnAHostIsByItsOwnClock(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(1000 + ms)) }
+	const ms = time.Millisecond
+	failures := []Exit{
+		{Rank: 0, Code: 1, Clock: 20 * ms, At: at(14), Unsure: 9 * ms},
+		{Rank: 1, Code: 1, Clock: 19 * ms, At: at(19), Unsure: ms},
+	}
+	require.Equal(t, 1, first(failures).Rank)
+	surely := Exit{Rank: 2, Node: 1, Code: 1, At: at(16), Unsure: ms}
+	require.Equal(t, 2, first(append(failures, surely)).Rank, "before both, by what is known best")
 }

@@ -53,8 +53,9 @@ type Verdict struct {
 	failures []Exit // of ranks by themselves
 }
 
-// Take notes a fact and says whether the ranks are now to be stopped, if they
-// were not yet.
+// Take notes a fact and says whether it stops the ranks, if they were not stopped
+// yet. AllEnded has none to stop, and OutputLost leaves it to who gives up the output
+// whether they are.
 func (v *Verdict) Take(f Fact) (stop bool) {
 	switch f := f.(type) {
 	case Exit:
@@ -75,11 +76,13 @@ func (v *Verdict) Take(f Fact) (stop bool) {
 		return false
 	case AllEnded:
 		v.decided = true
+		return false
 	case OutputLost:
 		v.decide(f.Why)
 		if v.Reason() == nil && len(v.failures) == 0 {
 			v.reason = f.Why
 		}
+		return false
 	case End:
 		v.decide(f.Why)
 	}

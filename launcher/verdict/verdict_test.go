@@ -88,6 +88,8 @@ func TestAJobIsStoppedByTheFirstThatFails(t *testing.T) {
 		require.Equal(t, !goOn, v.Take(failed))
 		require.Equal(t, !goOn, v.Take(verdict.Loss{Why: errors.New("lost")}))
 		require.True(t, v.Take(verdict.End{Why: errors.New("signal")}))
+		require.False(t, v.Take(verdict.OutputLost{Why: errors.New("disk full")}))
+		require.False(t, v.Take(verdict.AllEnded{}))
 	}
 }
 
@@ -101,10 +103,11 @@ func exits(t *rapid.T) []verdict.Exit {
 	}
 	for rank := range list {
 		node := rapid.IntRange(0, len(doubt)-1).Draw(t, "node")
+		at := rapid.Int64Range(0, 10).Draw(t, "at")
 		list[rank] = verdict.Exit{
 			Rank: rank, Node: node, Code: rapid.IntRange(-1, 3).Draw(t, "code"),
 			Stopped: rapid.Bool().Draw(t, "stopped"),
-			At:      time.Unix(0, int64(rapid.IntRange(0, 10).Draw(t, "at"))), Unsure: doubt[node],
+			Clock:   time.Duration(at), At: time.Unix(0, at), Unsure: doubt[node],
 		}
 	}
 	return list
