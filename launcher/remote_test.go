@@ -168,6 +168,7 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 		"no commands": {func(j *Job, s *sshserver.Server) { s.Set(sshserver.Faults{RefuseExec: true}) }, "agent", "command"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // some wait for a server to come back, or for a time limit
 			job, servers := hosts(t, []int{1, 1, 1}, `exit 0`)
 			c.break_(job, servers[1])
 			o := run(t, job)

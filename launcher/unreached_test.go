@@ -59,6 +59,7 @@ func TestATimeLimitNamesTheHostsThatWereNotReached(t *testing.T) {
 		}, Unreached{"localhost", "upload"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for the time limit
 			job, servers := hosts(t, []int{1, 1}, `exit 0`)
 			job.Limits.Run = time.Second
 			c.late(job, servers)

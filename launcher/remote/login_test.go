@@ -81,6 +81,7 @@ func TestALoginThatFailsSaysEachCauseOnce(t *testing.T) {
 		"a value that is none":         {s.Entry(), "ConnectTimeout soon"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most wait for the end of the context
 			d, err := NewDialer(SSH{Config: s.Config, Key: s.Key})
 			require.NoError(t, err)
 			defer d.Close()
