@@ -23,7 +23,7 @@ const helloTimeout = 10 * time.Second
 
 // Serve answers Jobs that connect through l, on behalf of the ranks of b. It
 // returns nil when ctx ends, or when l is closed and the connections it made
-// have ended, and otherwise the error of accepting. It closes l.
+// have ended, and otherwise the error of accepting, which ends them. It closes l.
 //
 // Of a Unix socket, only peers of this process's user, and root, are answered;
 // where the system cannot tell (anything but Linux), the folder's mode decides.

@@ -134,7 +134,11 @@ func (s *services) listen() {
 func socketIn(folder string) string { return filepath.Join(folder, "s") }
 
 func (s *services) serve(l net.Listener) {
-	s.wg.Go(func() { rendezvous.Serve(s.ctx, l, s) })
+	s.wg.Go(func() {
+		if err := rendezvous.Serve(s.ctx, l, s); err != nil {
+			s.agent.conn.Send(&wire.Notice{Text: err.Error()})
+		}
+	})
 }
 
 // Open is what a rank's first call becomes. The launcher hears of it: a rank

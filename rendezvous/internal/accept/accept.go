@@ -13,9 +13,13 @@ import (
 // Each calls serve with every connection that comes to l, in a goroutine of its
 // own, until ctx ends or l is closed, and then waits for these. It closes l when
 // it returns, and a connection when serve has returned or ctx ends. Its error is
-// that of accepting, nil after one of those two ends.
+// that of accepting, nil after one of those two ends. An error closes the
+// connections too: they could last as long as the job, and who waits to be
+// accepted would never hear why.
 func Each(ctx context.Context, l net.Listener, serve func(net.Conn)) error {
+	ctx, cancel := context.WithCancel(ctx)
 	var conns sync.WaitGroup
+	defer cancel()
 	defer conns.Wait()
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
@@ -36,6 +40,7 @@ func Each(ctx context.Context, l net.Listener, serve func(net.Conn)) error {
 			timer.Stop()
 			continue
 		default:
+			cancel()
 			return err
 		}
 		conns.Go(func() {
