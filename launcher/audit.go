@@ -19,7 +19,37 @@ import (
 // audit is what agents have told.
 type audit struct {
 	facts map[*host][]wire.Fact
-	over  bool // they were compared
+	over  bool  // they were compared
+	due   alarm // Limits.Start, of a strict job of several hosts; not set: no limit
+}
+
+// setAuditLimit bounds how long the ranks of a strict job wait.
+func (l *launch) setAuditLimit() {
+	if limit := l.job.Limits.start(); l.job.Strict && len(l.hosts) > 1 && limit > 0 {
+		l.audit.due.set(limit)
+	}
+}
+
+// auditOver ends a strict job some of whose hosts do not tell.
+func (l *launch) auditOver() {
+	l.audit.due.clear()
+	if late := l.untold(); !l.audit.over && len(late) > 0 {
+		l.end(&HostError{
+			Host: nameHosts(late), Step: "start",
+			Err:  fmt.Errorf("what should be alike on all hosts (--strict) was not told within %v (--start-timeout)", l.job.Limits.start()),
+			Hint: "a file server of the program or of a library may hang there",
+		}, syscall.SIGTERM)
+	}
+}
+
+// untold lists the hosts that have not told, but those that are lost.
+func (l *launch) untold() (hosts []*host) {
+	for _, h := range l.hosts {
+		if h.lost == nil && l.audit.facts[h] == nil {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
 }
 
 // audited notes what an agent tells.
@@ -32,16 +62,12 @@ func (l *launch) audited(h *host, m *wire.Facts) {
 
 // compare compares the hosts as soon as all have told, but those that are lost.
 func (l *launch) compare() {
-	var hosts []*host
-	for _, h := range l.hosts {
-		if h.lost == nil {
-			hosts = append(hosts, h)
-		}
-	}
-	if l.audit.over || slices.ContainsFunc(hosts, func(h *host) bool { return l.audit.facts[h] == nil }) {
+	if l.audit.over || len(l.untold()) > 0 {
 		return
 	}
 	l.audit.over = true
+	l.audit.due.clear()
+	hosts := slices.DeleteFunc(slices.Clone(l.hosts), func(h *host) bool { return h.lost != nil })
 	found := append(differences(hosts, l.audit.facts), clockDifferences(hosts)...)
 	switch {
 	case l.job.Strict && l.phase >= stopping:

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gorun/gorun/internal/testhost/sshserver"
+	"github.com/gorun/gorun/launcher/placement"
 	"github.com/gorun/gorun/launcher/wire"
 )
 
@@ -119,4 +121,20 @@ func TestAStrictJobOfHostsThatAreAlikeRuns(t *testing.T) {
 	o := run(t, job)
 	require.NoError(t, o.err)
 	require.ElementsMatch(t, []string{"0", "1", "2"}, lines(o.stdout))
+}
+
+func TestAStrictJobEndsWhenAHostDoesNotTell(t *testing.T) {
+	told, late, lost := &host{name: "a", done: true}, &host{name: "b", done: true}, &host{name: "c", lost: errors.New("gone")}
+	job := &Job{Strict: true, Limits: Limits{Start: time.Millisecond}}
+	l := newLaunch(&layout{
+		attempt: &attempt{prepared: &prepared{job: job, began: time.Now()}}, plan: &placement.Plan{}, hosts: []*host{told, late, lost},
+	})
+	l.audit.facts[told] = []wire.Fact{{What: "gorun"}}
+	l.setAuditLimit()
+	<-l.audit.due.C
+	l.auditOver()
+	err, ok := errors.AsType[*HostError](l.verdict.Reason())
+	require.True(t, ok)
+	require.Equal(t, "b", err.Host)
+	require.ErrorContains(t, err, "--start-timeout")
 }

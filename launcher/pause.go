@@ -97,5 +97,5 @@ func (l *launch) resume() {
 
 // alarms lists what a pause puts off.
 func (l *launch) alarms() []*alarm {
-	return []*alarm{&l.limit, &l.early, &l.joining.due, &l.unread.alarm, &l.lingering}
+	return []*alarm{&l.limit, &l.early, &l.joining.due, &l.audit.due, &l.unread.alarm, &l.lingering}
 }

@@ -14,6 +14,7 @@ import (
 func (l *launch) supervise(ctx context.Context) error {
 	l.enter(running)
 	l.setTimers()
+	l.setAuditLimit()
 	defer l.resume() // whatever else, nothing stays behind stopped
 	var lease <-chan time.Time
 	if limit := l.lease.limit; limit > 0 {
@@ -38,6 +39,8 @@ func (l *launch) supervise(ctx context.Context) error {
 			l.tellLingering()
 		case <-l.joining.due.C:
 			l.initOver()
+		case <-l.audit.due.C:
+			l.auditOver()
 		case <-done:
 			done = nil
 			l.end(context.Cause(ctx), syscall.SIGTERM)
