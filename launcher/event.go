@@ -54,6 +54,9 @@ const (
 // String returns the event as one line for people.
 func (e Event) String() string {
 	s := string(e.Kind)
+	if e.Kind == Warning && (e.Host != "" || e.Rank >= 0) {
+		s += ":" // as without either
+	}
 	if e.Host != "" {
 		s += " " + e.Host
 	}

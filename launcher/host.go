@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,3 +170,6 @@ func streamError(h *host, err error) error {
 	}
 	return err
 }
+
+// whyUnfit returns what makes h unfit, for a message that names it.
+func (h *host) whyUnfit() string { return strings.TrimPrefix(h.unfit.Error(), h.name+": ") }

@@ -34,7 +34,7 @@ type launch struct {
 	lingering  alarm             // tells of ranks that use the grace
 	forwarded  map[string]string // signals that were sent to all ranks, and why
 	introduced bool              // the hosts' members were told of each other
-	noticed    map[string]bool   // what agents wanted the user to know
+	notices    notices
 }
 
 // newLaunch returns a launch that hears and prints nothing yet.
@@ -43,7 +43,7 @@ func newLaunch(where *layout) *launch {
 		layout: where, mail: newMailbox(), writeError: make(chan error, 2),
 		verdict: verdict.Verdict{Continue: where.job.Continue},
 		ranks:   newRanks(where.plan.Size), joining: joining{joined: map[int]bool{}}, epoch: firstEpoch(where.plan.Size),
-		audit: audit{facts: map[*host][]wire.Fact{}}, lease: lease{limit: where.job.Limits.node()}, noticed: map[string]bool{},
+		audit: audit{facts: map[*host][]wire.Fact{}}, lease: lease{limit: where.job.Limits.node()},
 		forwarded: map[string]string{},
 	}
 }

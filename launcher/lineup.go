@@ -59,7 +59,7 @@ func (l *lineup) substitute() (spares []*host, err error) {
 		l.hosts[i] = l.roster.host(spare)
 		spares = append(spares, l.hosts[i])
 		l.event(Event{Kind: Warning, Host: h.name, Rank: -1,
-			Message: fmt.Sprintf("%s takes its place: %v", l.hosts[i].name, h.unfit)})
+			Message: fmt.Sprintf("%s takes its place: %s", l.hosts[i].name, h.whyUnfit())})
 	}
 	return spares, err
 }

@@ -76,10 +76,29 @@ func TestNoticesAreBounded(t *testing.T) {
 	job := &Job{Events: func(e Event) { events = append(events, e) }}
 	l := newLaunch(&layout{attempt: &attempt{prepared: &prepared{job: job}}, plan: &placement.Plan{Size: 1}})
 	h := &host{name: "a"}
+	l.hosts = []*host{h}
 	for i := range 10_000 {
 		l.notice(h, fmt.Sprint("port ", i))
 	}
 	require.Len(t, events, maxNotices+1)
 	require.Contains(t, events[maxNotices].Message, "left out")
-	require.Len(t, l.noticed, maxNotices+1)
+	require.Len(t, l.notices.hosts, maxNotices)
+}
+
+func TestANoticeNamesAllItsHosts(t *testing.T) {
+	var events []Event
+	job := &Job{Events: func(e Event) { events = append(events, e) }}
+	l := newLaunch(&layout{attempt: &attempt{prepared: &prepared{job: job}}, plan: &placement.Plan{Size: 3}})
+	for _, name := range []string{"a", "b", "c"} {
+		l.hosts = append(l.hosts, &host{name: name})
+	}
+	l.notice(l.hosts[1], "one")
+	l.notice(l.hosts[0], "gone")
+	l.notice(l.hosts[1], "gone")
+	require.Empty(t, events, "others may have to say the same")
+	l.notice(l.hosts[2], "gone")
+	l.notice(l.hosts[2], "gone")
+	require.Len(t, events, 2)
+	require.Equal(t, "warning: b: one", events[0].String())
+	require.Equal(t, "warning: 3 hosts: a, b, c: gone", events[1].String())
 }

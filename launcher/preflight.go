@@ -37,7 +37,7 @@ func (l *lineup) preflight(ctx context.Context) {
 	l.judgeReach(ctx, reached)
 	for _, h := range reached {
 		if h.unfit != nil {
-			l.event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: h.unfit.Error()})
+			l.event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: h.whyUnfit()})
 		}
 	}
 }

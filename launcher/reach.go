@@ -144,7 +144,7 @@ func (r *reacher) reachAll(ctx context.Context, hosts []*host, spares int, event
 			}
 			failed++
 			h.unfit = hostError(h, err)
-			event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: err.Error()})
+			event(Event{Kind: HostFailed, Host: h.name, Rank: -1, Message: h.whyUnfit()})
 			if failed <= spares {
 				return
 			}

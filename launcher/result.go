@@ -136,8 +136,9 @@ type HostError struct {
 	Hint string // something to do; "": none
 }
 
+// Errors of package net begin with the step, too.
 func (e *HostError) Error() string {
-	return fmt.Sprintf("%s: %s: %v", e.Host, e.Step, e.Err)
+	return fmt.Sprintf("%s: %s: %s", e.Host, e.Step, strings.TrimPrefix(e.Err.Error(), e.Step+" "))
 }
 
 func (e *HostError) Unwrap() error { return e.Err }

@@ -105,6 +105,9 @@ func stagedProgram(name string) (stagedFile, *StartError) {
 		}
 	}
 	f, err := hashFile(path)
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err // the message has the path
+	}
 	if err == nil && f.Mode&0o111 == 0 {
 		err = errors.New("it is not executable (chmod +x)")
 	}
@@ -121,7 +124,7 @@ func hashFile(path string) (stagedFile, error) {
 		return stagedFile{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return stagedFile{}, fmt.Errorf("%s: expected a regular file, found %s", path, fileKind(info.Mode()))
+		return stagedFile{}, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("expected a regular file, found %s", fileKind(info.Mode()))}
 	}
 	f, err := os.Open(path)
 	if err != nil {

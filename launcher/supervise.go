@@ -35,6 +35,8 @@ func (l *launch) supervise(ctx context.Context) error {
 			l.signalEarly()
 		case <-l.limit.C:
 			l.timeIsUp()
+		case <-l.notices.due.C:
+			l.tellNotices()
 		case <-l.lingering.C:
 			l.tellLingering()
 		case <-l.joining.due.C:
@@ -59,6 +61,7 @@ func (l *launch) supervise(ctx context.Context) error {
 			l.writeFailed(err)
 		}
 	}
+	l.tellNotices()
 	l.input.close()
 	l.awaitOutput(ctx)
 	l.explain()
@@ -118,20 +121,4 @@ func (l *launch) handle(m letter) {
 	default:
 		l.lose(h, fmt.Errorf("its agent sent an unexpected %T", m))
 	}
-}
-
-// maxNotices is how many different things hosts may want the user to know. More
-// are one thing that is said in many ways, by a number in it or an address.
-const maxNotices = 256
-
-// notice tells the user what an agent wants known. One host's word is enough.
-func (l *launch) notice(h *host, text string) {
-	if l.noticed[text] || len(l.noticed) > maxNotices {
-		return
-	}
-	l.noticed[text] = true
-	if len(l.noticed) > maxNotices {
-		text = "it and others have more to say, which is left out"
-	}
-	l.event(Event{Kind: Warning, Host: h.name, Rank: -1, Message: text})
 }

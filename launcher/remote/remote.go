@@ -47,6 +47,7 @@ package remote
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Stream is the standard input and output of a process on some host. One
@@ -96,6 +97,9 @@ type Error struct {
 	Err  error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %v", e.Host, e.Step, e.Err) }
+// Errors of package net begin with the step, too.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %s: %s", e.Host, e.Step, strings.TrimPrefix(e.Err.Error(), string(e.Step)+" "))
+}
 
 func (e *Error) Unwrap() error { return e.Err }
