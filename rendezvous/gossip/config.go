@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"strings"
 
@@ -70,8 +69,8 @@ func (c *Config) validate() error {
 			add("World.Job has %d bytes, at most %d are allowed", len(c.World.Job), maxJobName)
 		}
 		for _, seed := range c.Seeds {
-			if _, _, err := net.SplitHostPort(seed); err != nil {
-				add("seed %q: want host:port", seed)
+			if _, err := portOf(seed); err != nil {
+				add("seed %q: want host:port, the port a number", seed)
 			}
 		}
 	}

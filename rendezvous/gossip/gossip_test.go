@@ -259,7 +259,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"Key has 16 bytes":         func(c *gossip.Config) { c.Key = c.Key[:16] },
 		"Bind is not set":          func(c *gossip.Config) { c.Bind = netip.AddrPort{} },
 		"Advertise must say":       func(c *gossip.Config) { c.Bind = netip.MustParseAddrPort("0.0.0.0:0") },
-		"want host:port":           func(c *gossip.Config) { c.Seeds = []string{"host"} },
+		"want host:port,":          func(c *gossip.Config) { c.Seeds = []string{"host"} },
+		"the port a number":        func(c *gossip.Config) { c.Seeds = []string{"host:gorun"} },
 		"cannot assign":            func(c *gossip.Config) { c.Bind = netip.MustParseAddrPort("192.0.2.1:0") },
 		"World.Job has 1000 bytes": func(c *gossip.Config) { c.World.Job = string(make([]byte, 1000)) },
 	} {

@@ -130,33 +130,42 @@ func join(ctx context.Context, conf *Config, listen func(netip.AddrPort) (networ
 	n.fetches = map[ask]*fetch{}
 	n.askers = map[ask]map[int]asker{}
 
-	bind, err := conf.bind(ctx)
-	if err != nil {
+	if err := n.start(ctx, listen); err != nil {
+		n.end()
 		return nil, err
+	}
+	return n, nil
+}
+
+// start binds a member of several.
+func (n *Node) start(ctx context.Context, listen func(netip.AddrPort) (network, error)) error {
+	bind, err := n.conf.bind(ctx, n.log)
+	if err != nil {
+		return err
 	}
 	if n.net, err = listen(bind); err != nil {
-		return nil, err
+		return err
 	}
 	n.addr = n.net.Bound()
-	if conf.Advertise.Addr().IsValid() {
-		n.addr = conf.Advertise
+	if n.conf.Advertise.Addr().IsValid() {
+		n.addr = n.conf.Advertise
 		if n.addr.Port() == 0 {
 			n.addr = netip.AddrPortFrom(n.addr.Addr(), n.net.Bound().Port())
 		}
 	}
 	if n.list, err = memberlist.Create(n.memberlistConfig()); err != nil {
 		n.net.Shutdown()
-		return nil, fmt.Errorf("gossip: %w", err)
+		return fmt.Errorf("gossip: %w", err)
 	}
 	n.workers.Go(n.repair)
 	n.mu.Lock()
 	n.rewire()
 	n.mu.Unlock()
-	if len(conf.Seeds) > 0 {
+	if len(n.conf.Seeds) > 0 {
 		n.net.Admit(nil)
-		n.startJoining(conf.Seeds)
+		n.startJoining(n.conf.Seeds)
 	}
-	return n, nil
+	return nil
 }
 
 // planDigest is what members compare before they have anything to do with each

@@ -3,8 +3,10 @@ package gossip
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -64,29 +66,32 @@ func ReadKey(path string) ([]byte, error) {
 // bind returns the address to bind. If nothing says so, it is the one that
 // routes to the first seed, and that seed's own port at rank 0 of a job without
 // plan.
-func (c *Config) bind(ctx context.Context) (netip.AddrPort, error) {
+func (c *Config) bind(ctx context.Context, log *slog.Logger) (netip.AddrPort, error) {
 	if c.Bind.Addr().IsValid() {
 		return c.Bind, nil
 	}
-	_, port, err := net.SplitHostPort(c.Seeds[0])
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("gossip: seed %s: %w", c.Seeds[0], err)
-	}
-	bind, err := routeTo(ctx, c.Seeds[0])
+	bind, err := routeTo(ctx, c.Seeds[0], log)
 	if err != nil || !c.unplanned || c.World.Rank != 0 {
 		return bind, err
 	}
-	n, err := strconv.ParseUint(port, 10, 16)
+	port, err := portOf(c.Seeds[0])
+	return netip.AddrPortFrom(bind.Addr(), port), err
+}
+
+// portOf returns the port of a seed, which memberlist takes as a number only.
+func portOf(seed string) (uint16, error) {
+	_, port, err := net.SplitHostPort(seed)
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("gossip: seed %s: want a number as port", c.Seeds[0])
+		return 0, err
 	}
-	return netip.AddrPortFrom(bind.Addr(), uint16(n)), nil
+	n, err := strconv.ParseUint(port, 10, 16)
+	return uint16(n), err
 }
 
 // routeTo returns the address from which this host reaches a seed, with port 0,
 // as soon as the seed's name is known.
-func routeTo(ctx context.Context, seed string) (netip.AddrPort, error) {
-	for {
+func routeTo(ctx context.Context, seed string, log *slog.Logger) (netip.AddrPort, error) {
+	for first := true; ; first = false {
 		// Connecting a UDP socket sends nothing; it asks the routing table.
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, "udp", seed)
@@ -95,7 +100,11 @@ func routeTo(ctx context.Context, seed string) (netip.AddrPort, error) {
 			addr := conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
 			return netip.AddrPortFrom(addr.Unmap(), 0), nil
 		}
-		if !await(ctx, nil, time.After(seedRetry)) {
+		_, unknown := errors.AsType[*net.DNSError](err)
+		if unknown && first {
+			log.Warn("name of the seed is not known yet", "seed", seed, "error", err)
+		}
+		if !unknown || !await(ctx, nil, time.After(seedRetry)) {
 			return netip.AddrPort{}, fmt.Errorf("gossip: no address reaches seed %s: %w", seed, err)
 		}
 	}

@@ -1,13 +1,16 @@
 package gossip_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,8 +118,23 @@ func TestKeysAreRead(t *testing.T) {
 func TestASeedThatIsNotKnownYetIsWaitedFor(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
+	var said bytes.Buffer
 	_, err := gossip.Join(ctx, &gossip.Config{
-		World: rankenv.World{Rank: 1, Size: 2}, Key: make([]byte, 32), Seeds: []string{"localhost:no-such-service"},
+		World: rankenv.World{Rank: 1, Size: 2}, Key: make([]byte, 32),
+		Seeds: []string{"no..name:7946"}, // which no name service is asked for
+		Log:   slog.New(slog.NewTextHandler(&said, nil)),
 	})
-	require.ErrorContains(t, err, "no address reaches seed localhost:no-such-service")
+	require.ErrorContains(t, err, "no address reaches seed no..name:7946")
+	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+	require.Equal(t, 1, strings.Count(said.String(), "not known yet"))
+}
+
+func TestASeedWithoutARouteIsNotWaitedFor(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := gossip.Join(ctx, &gossip.Config{
+		World: rankenv.World{Rank: 1, Size: 2}, Key: make([]byte, 32), Seeds: []string{"[fe80::1%nowhere]:7946"},
+	})
+	require.ErrorContains(t, err, "no address reaches seed [fe80::1%nowhere]:7946")
+	require.NoError(t, ctx.Err())
 }
