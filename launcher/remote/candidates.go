@@ -59,7 +59,12 @@ func (d *Dialer) candidates(login *signing, s *settings) (keys []candidate, trou
 			keys = append(keys, candidate{restricted, name})
 		}
 	}
+	read := map[string]bool{} // by path: -i may name a file of the configuration
 	addFile := func(file keyFile) {
+		if read[file.path] {
+			return
+		}
+		read[file.path] = true
 		signer, name, err := d.fileSigner(login, file.path, fromAgent)
 		if err != nil {
 			if file.explicit || !errors.Is(err, os.ErrNotExist) {
