@@ -166,8 +166,8 @@ func (m *Memory) report(ev Event) error {
 		e.lost = lost
 	case NewEpoch:
 	default:
-		// The two above have to get through however much the job has published,
-		// and there are no more of them than ranks.
+		// The two above get through however much the job has published. They are
+		// few: an epoch ends once, and each loss takes a rank with it.
 		if err := e.grow(len(ev.Cause) + 8*len(ev.Ranks) + overhead); err != nil {
 			return err
 		}
