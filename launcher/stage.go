@@ -46,7 +46,7 @@ func stagedFiles(job *Job) (files []stagedFile, programs []string, err error) {
 			err = fmt.Errorf("%s and %s would have one name on the hosts", seen[f.Name], p)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("stage: %w", err))
+			problems = append(problems, fmt.Errorf("--stage-file: %w", err))
 			continue
 		}
 		seen[f.Name] = p

@@ -28,7 +28,7 @@ func (s *Streams) check(size int) []error {
 			}
 		}
 	}
-	if s.Stdin != nil && s.StdinTo != AllRanks {
+	if s.Stdin != nil && s.StdinTo != AllRanks && !slices.Contains(s.PTY, s.StdinTo) {
 		check("--stdin", s.StdinTo)
 	}
 	check("--show-ranks", s.Show...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +31,12 @@ var hostFlags = []string{
 	"rsh", "p", "i", "J", "identity-agent", "F", "accept-new-host-keys", "v", "q", "h",
 }
 
-func newCleaning(argv []string) *cleaning { return &cleaning{command: newCommand(argv)} }
+func newCleaning(argv []string) *cleaning {
+	c := &cleaning{command: newCommand(argv)}
+	c.verb = "clean"
+	c.programs[0].line = c.line()
+	return c
+}
 
 // flags returns the table of flags of gorun clean.
 func (c *cleaning) flags() []cli.Flag {
@@ -64,21 +70,18 @@ func parseClean(argv []string) (*cleaning, error) {
 	c := newCleaning(argv)
 	app := c.app()
 	app.Flags = c.flags()
-	parts, err := grammarOf(app.Flags).split(line{words: argv})
+	parts, err := grammarOf(app.Flags).split(c.line())
 	if err != nil {
 		return nil, err
 	}
 	if len(parts) > 1 {
 		return nil, refusal(`expected ids of jobs, found ":"`, "gorun clean -h")
 	}
+	c.first = parts[0]
 	if err := c.applyBy(app, parts[0].settings, parts[0].program); err != nil {
 		return nil, err
 	}
 	c.Jobs = c.program().Args
-	if c.hostfile != "" && len(c.hostList) > 0 {
-		return nil, refusal("-hostfile and -H: expected one of them, found both",
-			"give the hosts in the file or in the list")
-	}
 	return c, nil
 }
 
@@ -95,7 +98,7 @@ func clean(argv []string) int {
 		return printed(err)
 	}
 	con.quiet = c.quiet
-	if err := cmp.Or(checkSSHConfig(c.job.SSH.Config), checkKey(c.job.SSH.Key)); err != nil {
+	if err := cmp.Or(c.checkSSHConfig(), checkKey(c.job.SSH.Key)); err != nil {
 		return refuse(con, err)
 	}
 	if c.job.Hosts, err = c.hosts(); err != nil {
@@ -123,10 +126,12 @@ func clean(argv []string) int {
 		return c.report(con, nil, err)
 	}
 	c.tellOfNamed(con, hosts)
+	var failed []error
 	for _, h := range hosts {
-		if h.Err != nil {
-			con.fail(c.message(h.Err), c.hints(h.Err)...)
-		}
+		failed = append(failed, h.Err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		con.fail(capped(c.message(err)), c.hints(err)...)
 	}
 	if status == launcher.StatusFailed {
 		con.say("origin: gorun")

@@ -13,9 +13,11 @@ import (
 
 // command is what a command line asks for.
 type command struct {
-	argv []string     // as typed, without "gorun" and "run"
+	argv []string     // as typed, without "gorun" and "run", or the verb
+	verb string       // "clean"; "": a job's command
 	job  launcher.Job // hosts, streams and signals are connected by run
 
+	first    part      // of argv: what stands before the first colon
 	programs []program // by program of the job
 	appFile  string    // whose lines are the programs; "": those of the command line
 
@@ -102,6 +104,9 @@ func parse(argv []string) (*command, error) {
 			}
 			c.addProgram(l)
 		}
+		if i == 0 {
+			c.first = p
+		}
 		c.programs[i].part = p
 		if err := c.apply(settings, p.program); err != nil {
 			return nil, err
@@ -117,7 +122,9 @@ func parse(argv []string) (*command, error) {
 		c.job.Apps[0].Env = nil
 	}
 	c.completeStreams()
-	c.completePlacement()
+	if err := c.completePlacement(); err != nil {
+		return nil, err
+	}
 	return c, c.check()
 }
 
@@ -130,15 +137,20 @@ func (c *command) apply(settings []setting, words []string) error {
 // applyBy is apply by an app of a verb's own.
 func (c *command) applyBy(app *cli.App, settings []setting, words []string) error {
 	ours := []string{app.Name}
+	var idle []idle
 	for _, s := range settings {
 		for _, word := range s.ours {
 			if why, found := strings.CutPrefix(word, note); found {
-				c.notes = append(c.notes, s.as+" has no effect: "+why)
+				idle = unneededFlag(idle, s.as, why)
 				continue
 			}
 			ours, c.pending = append(ours, word), append(c.pending, s)
 		}
 	}
+	for _, i := range idle {
+		c.notes = append(c.notes, i.note())
+	}
+	c.notes = append(c.notes, overridden(settings)...)
 	return app.Run(slices.Concat(ours, []string{"--"}, words))
 }
 
@@ -150,31 +162,40 @@ func (c *command) check() error {
 	switch {
 	case c.json && !c.displayMap && !c.dryRun:
 		return refusal("--json: expected --display-map or --dry-run beside it, whose form it is",
-			commandLine(withFlag(c.argv, "display-map")))
-	case c.hostfile != "" && len(c.hostList) > 0:
-		return refusal("-hostfile and -H: expected one of them, found both",
-			"give the hosts in the file or in the list")
+			c.withFlag("display-map"))
+	case c.dryRun && c.showEnv >= 0:
+		return refusal("--dry-run and --show-env: expected one of them, found both", c.withoutFlag("dry-run"), c.withoutFlag("show-env"))
+	case c.reportBindings && c.showEnv >= 0:
+		return refusal("--report-bindings: expected no --show-env beside it, which prints variables alone", c.withoutFlag("show-env"))
+	case c.hostfile == "-" && c.rankfile == "-":
+		return refusal("-hostfile - and --map-by rankfile:-: expected one of them to read standard input, found both", "give one of them a file")
+	case (c.hostfile == "-" || c.rankfile == "-") && c.stdin != "" && c.stdin != "none":
+		return refusal("--stdin: expected standard input for the ranks, found that the list of hosts or the rankfile is read from it",
+			cmp.Or(c.withoutFlag("stdin"), "give the list in a file"))
+	case c.job.Templates && strings.Contains(c.job.Streams.Dir, "{"):
+		return refusal(fmt.Sprintf("--output-dir: expected a folder, which --template does not fill, found %q", c.job.Streams.Dir),
+			"each rank has files of its own there: "+c.withFlag("output-dir", "out"))
 	case c.job.Continue && c.job.Restarts > 0:
 		return refusal("--on-failure continue and --restarts: expected one of them, found both",
 			"what starts the job anew is a failure that ends it")
 	case c.job.Limits.Early.Signal != 0 && c.job.Limits.Run <= 0:
 		return refusal("--signal: expected --timeout beside it, before whose end the signal is sent",
-			commandLine(withFlag(c.argv, "timeout", "1h")))
+			c.withFlag("timeout", "1h"))
 	case c.job.Limits.Early.Signal != 0 && c.job.Limits.Early.Before >= c.job.Limits.Run:
 		return refusal(fmt.Sprintf("--signal: expected less than the %v of --timeout, found %v", c.job.Limits.Run, c.job.Limits.Early.Before),
 			"gorun --timeout 1h --signal USR1@5m …")
 	case c.job.Wrap.Ranks != nil && len(c.job.Wrap.Command) == 0:
 		return refusal("--wrap-ranks: expected --wrap beside it",
-			commandLine(withFlag(c.argv, "wrap", "valgrind")))
+			c.withFlag("wrap", "valgrind"))
 	case c.appFile == "" && slices.ContainsFunc(c.job.Apps, func(a launcher.App) bool { return a.MakeDir && a.Dir == "" }):
 		return refusal("--wdir-create: expected -wdir beside it, the folder to make",
-			commandLine(withFlag(c.argv, "wdir", "/scratch/run")))
+			c.withFlag("wdir", "/scratch/run"))
 	case c.outputOnly && c.job.Streams.Dir == "":
 		return refusal("--output-only: expected --output-dir beside it, since what goes nowhere is lost",
-			commandLine(withFlag(c.argv, "output-dir", "out")))
+			c.withFlag("output-dir", "out"))
 	case len(c.job.Files) > 0 && !c.job.Stage:
 		return refusal("--stage-file: expected --stage beside it, since files go where the program goes",
-			commandLine(withFlag(c.argv, "stage")))
+			c.withFlag("stage"))
 	}
 	return nil
 }

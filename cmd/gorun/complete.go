@@ -109,10 +109,14 @@ func complete(words []string) proposal {
 			if f == nil || joined {
 				continue
 			}
-			if last < i+f.arity() {
+			next := ""
+			if i < last {
+				next = words[i]
+			}
+			if last < i+f.arity(next) {
 				return valueOf(f, strings.Fields(f.args)[last-i], "", words[last])
 			}
-			i += f.arity()
+			i += f.arity(next)
 		default:
 			colon := slices.Index(words[i:last], ":")
 			if colon < 0 {
@@ -123,7 +127,7 @@ func complete(words []string) proposal {
 	}
 	current := words[last]
 	if name, value, joined := strings.Cut(current, "="); joined && current[0] == '-' {
-		if f := g.lookup(strings.TrimLeft(name, "-")); f != nil && f.arity() == 1 {
+		if f := g.lookup(strings.TrimLeft(name, "-")); f != nil && f.takesValue() {
 			return valueOf(f, f.args, name+"=", value)
 		}
 	}

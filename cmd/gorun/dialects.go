@@ -16,7 +16,7 @@ var synonyms = map[string][]string{
 	"H":             {"nodelist", "w"},
 	"oversubscribe": {"overcommit", "O"},
 	"wdir":          {"chdir", "D"},
-	"stage":         {"s", "bcast"},
+	"stage":         {"s"},
 	"l":             {"label"},
 	"timestamp":     {"prefix-output-with-timestamp"},
 	"raw":           {"unbuffered", "u"},
@@ -30,8 +30,8 @@ var synonyms = map[string][]string{
 var dialects = []form{
 	// Open MPI
 	{[]string{"pernode"}, "", always("--N=1")},
-	{[]string{"env"}, "NAME VALUE", variable("--x=")},
-	{[]string{"genv"}, "NAME VALUE", variable("--set-env=")},
+	{[]string{"env"}, "NAME [VALUE]", variable("--x=")},
+	{[]string{"genv"}, "NAME [VALUE]", variable("--set-env=")},
 	{[]string{"mca", "omca"}, "NAME VALUE", mca("--x=OMPI_MCA_")},
 	{[]string{"gmca", "gomca"}, "NAME VALUE", mca("--set-env=OMPI_MCA_")},
 	{[]string{"pmixmca"}, "NAME VALUE", variable("--x=PMIX_MCA_")},
@@ -60,7 +60,7 @@ var dialects = []form{
 		return ours, nil
 	}},
 	{[]string{"continuous", "enable-recovery", "disable-auto-cleanup"}, "", always("--on-failure=continue")},
-	{[]string{"disable-recovery", "kill-on-bad-exit", "K"}, "", always("--on-failure=stop")},
+	{[]string{"disable-recovery"}, "", always("--on-failure=stop")},
 	{[]string{"get-stack-traces"}, "", always("--stack-traces")},
 	{[]string{"show-progress"}, "", always("--progress=on")},
 	{[]string{"debug-daemons", "debug-daemons-file", "debug-devel", "d", "profile"}, "", always("--v")},
@@ -71,7 +71,7 @@ var dialects = []form{
 	}},
 	{[]string{"output"}, "DIRECTIVES", outputDirectives},
 	{[]string{"outfile-pattern", "errfile-pattern"}, "PATTERN", func([]string) ([]string, error) {
-		return nil, &valueError{"--output-dir DIR and --output-only instead, which write a file for each rank and stream", "out"}
+		return nil, &valueError{"--output-dir DIR and --output-only instead, which write a file for each rank and stream", "--output-dir out --output-only"}
 	}},
 	{[]string{"genvlist", "envlist"}, "NAME,…", func(values []string) ([]string, error) {
 		return append([]string{"--export=listed"}, each("--x=", values[0])...), nil
@@ -94,8 +94,19 @@ var dialects = []form{
 	{[]string{"info"}, "", always("--version")},
 	// Slurm
 	{[]string{"cpu-bind"}, "HOW", cpuBind},
-	{[]string{"distribution", "m"}, "HOW", distribution},
+	{[]string{"distribution", "m"}, "block|cyclic", distribution},
 	{[]string{"mpi"}, "TYPE", mpiType},
+	{[]string{"kill-on-bad-exit", "K"}, "[0|1]", func(values []string) ([]string, error) {
+		if len(values) == 1 && values[0] == "0" {
+			return []string{"--on-failure=continue"}, nil
+		}
+		return []string{"--on-failure=stop"}, nil
+	}},
+	{[]string{"bcast"}, "[DEST]", always("--stage")},
+	// torchrun
+	{[]string{"module"}, "NAME", func(values []string) ([]string, error) {
+		return nil, &valueError{"a program, which is named first", python + "-m " + values[0]}
+	}},
 	// others
 	{[]string{"nodes", "num-nodes"}, "N", as("--nnodes=")},
 	{[]string{"cpus-per-proc", "cpus-per-task"}, "N", as("--cpus-per-rank=")},
@@ -127,10 +138,11 @@ func each(begin, list string) (ours []string) {
 // variable is what the name of a variable and its value mean in our form.
 func variable(ours string) func([]string) ([]string, error) {
 	return func(values []string) ([]string, error) {
-		if !variableName(values[0], false) {
+		entry := strings.Join(values, "=")
+		if name, _, found := strings.Cut(entry, "="); !found || !variableName(name, false) {
 			return nil, &valueError{"the name of a variable and its value", "NCCL_DEBUG INFO"}
 		}
-		return []string{ours + values[0] + "=" + values[1]}, nil
+		return []string{ours + entry}, nil
 	}
 }
 

@@ -17,6 +17,9 @@ func (c *command) passVariable(s string) error {
 	switch {
 	case strings.Contains(s, "="):
 		return assignment(&c.program().Env)(s)
+	case strings.Contains(s, ","):
+		names := strings.Split(s, ",")
+		return &valueError{"one variable, as each has a -x of its own", strings.Join(names, " -x ")}
 	case !variableName(s, true):
 		return &valueError{"the name of a variable, NAME=VALUE or a pattern", "NCCL_DEBUG=INFO"}
 	}

@@ -47,7 +47,7 @@ func (c *command) flags() (flags []cli.Flag) {
 		{Name: "N", Aliases: []string{"ppn", "npernode", "nproc-per-node"}, Usage: "ranks on each host (srun's -N means nodes)",
 			Value: &value{c, "N|gpu", c.perHost}},
 		{Name: "nnodes", Usage: "use the first N hosts only",
-			Value: &value{c, "N", number(&job.Nodes, 1, maxRanks, "of hosts", "2")}},
+			Value: &value{c, "N", c.nodes}},
 		{Name: "hostfile", Aliases: []string{"f", "machinefile"}, Usage: "file of hosts, - for standard input; else those of --allocation, else the file GORUN_HOSTFILE",
 			Value: &value{c, "F", func(s string) error {
 				if s == "-" {
@@ -139,7 +139,7 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: &value{c, "CMD", c.wrapPrograms}},
 		{Name: "wrap-ranks", Usage: "only these ranks: 0,4-7",
 			Value: &value{c, "LIST", ranks(&job.Wrap.Ranks)}},
-		{Name: "template", Usage: "fill {rank} {local_rank} {host} {world_size} {job} in arguments, variables, folders",
+		{Name: "template", Usage: "fill {rank} {local_rank} {host} {world_size} {job} in arguments, variables and -wdir",
 			Value: c.toggle(func() { job.Templates = true })},
 		{Name: "stage", Aliases: []string{"preload-binary"}, Usage: "copy the program to the hosts",
 			Value: c.toggle(func() { job.Stage = true })},
@@ -158,7 +158,7 @@ func (c *command) flags() (flags []cli.Flag) {
 			Value: c.toggle(func() { c.timestamp = true })},
 		{Name: "raw", Usage: "pass bytes on as they come, without waiting for lines to end",
 			Value: c.toggle(func() { job.Streams.Raw = true })},
-		{Name: "stdin", Usage: "who reads standard input: a rank (0), all, a copy for each, or none",
+		{Name: "stdin", Usage: "who reads standard input: a rank (0), all, a copy for each, or none; nobody where -hostfile - does",
 			Value: &value{c, "RANK|all|none", standardInput(&c.stdin)}},
 		{Name: "pty", Usage: "give this rank a terminal, and, unless --stdin says otherwise, standard input",
 			Value: &value{c, rankArg, func(s string) error {

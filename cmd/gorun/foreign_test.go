@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gorun/gorun/internal/shellwords"
 )
 
 // meaning is what a flag of another launcher is expected to be here.
@@ -52,7 +55,7 @@ func (m meaning) check(t *testing.T) {
 // meant returns all of a command but how it was typed.
 func meant(c *command) command {
 	m := *c
-	m.argv, m.programs, m.notes = nil, nil, nil
+	m.argv, m.first, m.programs, m.notes = nil, part{}, nil, nil
 	return m
 }
 
@@ -82,6 +85,34 @@ func TestFlagsOfOtherLaunchers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a refusal offers to type is not refused for the same flag again.
+func TestHintsForFlagsOfOtherLaunchersAreCommands(t *testing.T) {
+	typed := 0
+	for _, name := range []string{"openmpi", "hydra", "srun", "python"} {
+		for _, m := range meanings(t, filepath.Join("testdata/foreign", name)) {
+			_, err := parse(append(slices.Clone(m.words), "./x"))
+			usage, _ := errors.AsType[*usageError](err)
+			if usage == nil {
+				continue
+			}
+			flag, _, _ := strings.Cut(m.words[0], "=")
+			for _, hint := range usage.hints {
+				_, line, found := strings.Cut(hint, "gorun ")
+				if !found || strings.Contains(line, "…") || strings.HasPrefix(line, "help") {
+					continue
+				}
+				command, err := shellwords.Command(line)
+				require.NoError(t, err)
+				if _, err = parse(command); err != nil {
+					require.False(t, strings.HasPrefix(err.Error(), flag), "%s: %s: %v", m.where, hint, err)
+				}
+				typed++
+			}
+		}
+	}
+	require.NotZero(t, typed)
 }
 
 // rowOf matches a table's row of what is typed and what it is here: flags of

@@ -11,14 +11,31 @@ import (
 // A form is how a flag is written, one of ours or a foreign one.
 type form struct {
 	names []string // what is accepted behind one dash or two
-	args  string   // names the words that follow, "N" or "NAME VALUE"; "" for a switch
+	// args names the words that follow, "N" or "NAME VALUE"; "" for a switch. One in
+	// brackets may be missing: behind a name, "NAME [VALUE]", where that has its value
+	// behind "="; alone, "[LIMITS]", it stands behind "=" only, as srun has it.
+	args string
 	// ours says the same in our flags, each a single word, "--np=4", or what is
 	// to be noted.
 	ours func(values []string) ([]string, error)
 }
 
-// arity is how many words follow the flag.
-func (f *form) arity() int { return len(strings.Fields(f.args)) }
+// arity is how many words follow the flag, of which next is the first.
+func (f *form) arity(next string) int {
+	words := strings.Fields(f.args)
+	if f.optional() && (len(words) == 1 || strings.Index(next, "=") > 0) {
+		return len(words) - 1
+	}
+	return len(words)
+}
+
+// optional reports whether the last word may be missing.
+func (f *form) optional() bool {
+	return strings.HasPrefix(f.args[strings.LastIndex(f.args, " ")+1:], "[")
+}
+
+// takesValue reports whether a value can stand behind "=".
+func (f *form) takesValue() bool { return f.args != "" && !strings.Contains(f.args, " ") }
 
 // grammar is all that may stand before the program.
 type grammar []form
@@ -155,15 +172,19 @@ func (g grammar) flag(l line, i int) (s setting, err error) {
 	if s.form == nil {
 		return s, g.unknownFlag(l, i)
 	}
-	arity := s.form.arity()
+	next := ""
+	if i+1 < len(l.words) {
+		next = l.words[i+1]
+	}
+	arity := s.form.arity(next)
 	switch {
+	case joined && s.form.takesValue():
+		s.values = []string{value}
 	case joined && arity == 0:
 		return s, refusal(fmt.Sprintf("%s: expected no value, found %q", s.as, value), l.with(i, 1, s.as))
-	case joined && arity == 1:
-		s.values = []string{value}
 	case joined:
 		return s, refusal(fmt.Sprintf("%s: expected %d words behind it (%s), found \"=\"", s.as, arity, s.form.args),
-			commandLine([]string{s.as, "NAME", "VALUE", "…"}))
+			l.typed([]string{s.as, "NAME", "VALUE", "…"}))
 	case len(l.words)-i-1 < arity:
 		return s, refusal(fmt.Sprintf("%s: expected %s behind it, found the end of the %s", s.as, s.form.args, l.kind()),
 			"gorun help lists the flags and their values")

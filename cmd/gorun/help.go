@@ -197,9 +197,12 @@ func topic(name string) string {
 
 // meaning says what a flag is that the table of ours does not have.
 func (f *form) meaning() string {
-	values := strings.Fields(f.args)
+	values := strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(f.args))
 	ours, err := f.ours(values)
 	if bad, ok := errors.AsType[*valueError](err); ok { // its values are words of a list
+		if strings.HasPrefix(bad.example, "--") || strings.HasPrefix(bad.example, python) {
+			return "is not a flag of gorun: expected " + bad.want + ", as gorun " + bad.example
+		}
 		values = strings.Fields(bad.example)
 		if ours, err = f.ours(values); err != nil {
 			return "is not a flag of gorun: " + bad.Error()

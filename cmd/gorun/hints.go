@@ -36,7 +36,7 @@ func (c *command) hints(err error) []string {
 		return c.hostKeyHints(key)
 	}
 	if _, ok := errors.AsType[*remote.AuthError](err); ok {
-		return []string{"ssh-add " + filepath.Join("~", ".ssh", "id_ed25519"), commandLine(withFlag(c.argv, "i", "KEY"))}
+		return []string{"ssh-add " + filepath.Join("~", ".ssh", "id_ed25519"), c.withFlag("i", "KEY")}
 	}
 	if step, ok := errors.AsType[*remote.StepError](err); ok {
 		return c.stepHints(step)
@@ -62,7 +62,7 @@ func (c *command) hostKeyHints(e *remote.HostKeyError) []string {
 	case e.Line != 0:
 		return []string{fmt.Sprintf("if the new key is right: sed -i %dd %s", e.Line, quoted(e.File))}
 	}
-	return []string{"if the fingerprint is right: " + commandLine(withFlag(c.argv, "accept-new-host-keys"))}
+	return []string{"if the fingerprint is right: " + c.withFlag("accept-new-host-keys")}
 }
 
 // differenceHints tells how to have the same program everywhere.
@@ -70,14 +70,14 @@ func (c *command) differenceHints(e *launcher.DifferenceError) []string {
 	if !slices.ContainsFunc(e.Differences, func(s string) bool { return strings.HasPrefix(s, "program ") }) {
 		return nil
 	}
-	return []string{"this host's program for all: " + commandLine(withFlag(c.argv, "stage"))}
+	return []string{"this host's program for all: " + c.withFlag("stage")}
 }
 
 // stepHints tells how to look closer at a job of Slurm's that started no step.
 func (c *command) stepHints(e *remote.StepError) []string {
 	return []string{
 		"is the job still there? squeue --jobs " + quoted(e.Job),
-		"to leave it out of account: " + commandLine(withFlag(c.argv, "allocation", "none")),
+		"to leave it out of account: " + c.withFlag("allocation", "none"),
 	}
 }
 

@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -27,12 +29,11 @@ func (c *command) hosts() ([]hostfiles.Host, error) {
 		return c.ownHosts()
 	}
 	if len(c.hostList) > 0 {
-		hosts, err := hostfiles.ParseList(strings.Join(c.hostList, ","))
-		return hosts, refusedHosts("-H: ", err)
+		return c.listedHosts()
 	}
 	if c.hostfile != "" {
 		hosts, err := hostfiles.ReadFile(c.hostfile)
-		return hosts, refusedHosts("", err)
+		return hosts, c.refusedHosts("", err)
 	}
 	name := os.Getenv("GORUN_HOSTFILE")
 	if c.job.Allocation != "none" {
@@ -50,10 +51,72 @@ func (c *command) hosts() ([]hostfiles.Host, error) {
 	}
 	if name != "" {
 		hosts, err := hostfiles.ReadFile(name)
-		return hosts, refusedHosts("GORUN_HOSTFILE: ", err)
+		return hosts, c.refusedHosts("GORUN_HOSTFILE: ", err)
 	}
 	c.noteHostVariables()
 	return nil, nil
+}
+
+// listedHosts returns the hosts that -H names: of -hostfile's, if that is there too,
+// as Open MPI has it. Slots of -H take the place of the file's.
+func (c *command) listedHosts() ([]hostfiles.Host, error) {
+	hosts, err := hostfiles.ParseList(strings.Join(c.hostList, ","))
+	if err != nil {
+		return nil, c.refusedHosts("-H: ", err)
+	}
+	if c.hostfile == "" {
+		c.noteHostfile(hosts)
+		return hosts, nil
+	}
+	file, err := hostfiles.ReadFile(c.hostfile)
+	if err != nil {
+		return nil, c.refusedHosts("", err)
+	}
+	var chosen []hostfiles.Host
+	for _, h := range hosts {
+		before := len(chosen)
+		for _, entry := range file {
+			if sameHost(h, entry) {
+				entry.Slots, entry.Turns = cmp.Or(h.Slots, entry.Slots), h.Turns
+				chosen = append(chosen, entry)
+			}
+		}
+		if len(chosen) == before {
+			var names []string
+			for _, entry := range file {
+				names = append(names, entry.Name)
+			}
+			return nil, refusal(fmt.Sprintf("-H: expected hosts of %s, which are %s, found %s", c.hostfile, listed(names), h.Name),
+				"without the file: "+c.withoutFlag("hostfile"))
+		}
+	}
+	return chosen, nil
+}
+
+// sameHost reports whether an entry of a hostfile is of the host that a list names,
+// of whatever user if that names none. Case makes no difference (RFC 4343).
+func sameHost(named, entry hostfiles.Host) bool {
+	return strings.EqualFold(named.Name, entry.Name) && (named.User == "" || named.User == entry.User)
+}
+
+// noteHostfile notes that GORUN_HOSTFILE says of a host how to log in to it, and is
+// not read.
+func (c *command) noteHostfile(hosts []hostfiles.Host) {
+	name := os.Getenv("GORUN_HOSTFILE")
+	if name == "" || name == "-" {
+		return
+	}
+	file, _ := hostfiles.ReadFile(name) // it is no matter what is in it where hosts are named
+	for _, entry := range file {
+		if entry.Port == 0 && entry.User+entry.Key+entry.Jump == "" {
+			continue
+		}
+		if slices.ContainsFunc(hosts, func(h hostfiles.Host) bool { return sameHost(h, entry) }) {
+			c.notes = append(c.notes, fmt.Sprintf("of %s GORUN_HOSTFILE says how to log in, but with -H it is not read; to choose among its hosts: %s",
+				entry.Name, c.withFlag("hostfile", name)))
+			return
+		}
+	}
 }
 
 // refusedAllocation tells how to go on without a scheduler's variables that make
@@ -61,18 +124,19 @@ func (c *command) hosts() ([]hostfiles.Host, error) {
 func (c *command) refusedAllocation(err *allocation.VariableError) error {
 	return refusal(err.Error(),
 		fmt.Sprintf("if this shell is in no job of %s any more: unset %s", err.Scheduler, err.Name),
-		"to leave the allocation out of account: "+commandLine(withFlag(c.argv, "allocation", "none")))
+		"to leave the allocation out of account: "+c.withFlag("allocation", "none"))
 }
 
 // refusedHosts adds to a host list's problems what a host list is.
-func refusedHosts(by string, err error) error {
+func (c *command) refusedHosts(by string, err error) error {
+	withoutFile := "without a file: " + c.line().typed([]string{"-H", "node1:8,node2:8", "…"})
 	switch hint := "a host is written: node1 slots=8, node1:8 or user@node1 port=2222"; {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.EISDIR):
-		return refusal(by+err.Error()+"; expected a file", hint)
+		return refusal(by+err.Error()+"; expected a file", withoutFile)
 	case errors.Is(err, fs.ErrNotExist):
-		return refusal(by+err.Error(), append(pathHints(err), "without a file: gorun -H node1:8,node2:8 …")...)
+		return refusal(by+err.Error(), append(pathHints(err), withoutFile)...)
 	default:
 		return refusal(by+hostProblems(err), hint)
 	}
@@ -101,7 +165,8 @@ func hostProblems(err error) string {
 
 // checkSSHConfig refuses a host list given as -F, which is a list of hosts to
 // other launchers and ssh's configuration to ssh and to us.
-func checkSSHConfig(name string) error {
+func (c *command) checkSSHConfig() error {
+	name := c.job.SSH.Config
 	if name == "" || name == "none" {
 		return nil
 	}
@@ -125,7 +190,7 @@ func checkSSHConfig(name string) error {
 		// Every line of an ssh_config has a keyword and a value; the value may
 		// stand behind "=". No keyword is followed by slots=N.
 		if strings.Contains(lines.Text(), "slots=") || len(words) == 1 && !strings.Contains(words[0], "=") {
-			return refusal("-F: expected an ssh_config, found the host list "+name, "gorun -hostfile "+quoted(name)+" …")
+			return refusal("-F: expected an ssh_config, found the host list "+name, c.line().typed([]string{"-hostfile", name, "…"}))
 		}
 	}
 	return nil // an unreadable rest is the SSH client's to refuse

@@ -77,7 +77,7 @@ func verbatim(text string) string { return ".RS\n.PP\n.nf\n" + roff(text) + "\n.
 
 // variables are those that gorun reads and that ranks get, for the manual.
 var variables = [][2]string{
-	{"GORUN_HOSTFILE", "the file of hosts, if neither -hostfile nor -H is given"},
+	{"GORUN_HOSTFILE", "the file of hosts, if neither -hostfile nor -H is given; see -H"},
 	{"MPIEXEC_TIMEOUT", "the time limit in seconds, if --timeout is not given"},
 	{"GORUN_RANK, GORUN_SIZE, GORUN_LOCAL_RANK, GORUN_LOCAL_SIZE, GORUN_NODE, GORUN_NODES",
 		"what each rank is told of its place, beside the variables of torch, Open MPI and others; --env-compat chooses"},

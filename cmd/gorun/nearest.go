@@ -25,7 +25,11 @@ func (g grammar) unknownFlag(l line, i int) error {
 	case near != "":
 		hints = []string{"did you mean: " + l.with(i, 1, spelled(near)+strings.TrimPrefix(bare, name))}
 	}
-	hints = append(hints, "gorun help lists the flags; those of the program stand behind the program")
+	if l.verb != "" {
+		hints = append(hints, "gorun help "+l.verb+" lists the flags")
+	} else {
+		hints = append(hints, "gorun help lists the flags; those of the program stand behind the program")
+	}
 	return refusal("unknown flag "+word, hints...)
 }
 
@@ -35,7 +39,7 @@ const refusalOfC = "is refused: it is the number of ranks to Open MPI, and of CP
 // digitsBehindName takes "np4" for the flag np and the value 4.
 func (g grammar) digitsBehindName(word string) (name, value string) {
 	name = strings.TrimRight(word, "0123456789")
-	if f := g.lookup(name); name == word || f == nil || f.arity() != 1 {
+	if f := g.lookup(name); name == word || f == nil || f.arity("") != 1 {
 		return "", ""
 	}
 	return name, word[len(name):]

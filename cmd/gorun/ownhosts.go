@@ -60,7 +60,7 @@ func (c *command) ownHosts() ([]hostfiles.Host, error) {
 	for i, p := range c.programs {
 		list, err := hostfiles.ParseList(strings.Join(p.hosts, ","))
 		if err != nil {
-			return nil, refusedHosts("-H: ", err)
+			return nil, c.refusedHosts("-H: ", err)
 		}
 		app := c.job.Apps[i]
 		rest := app.Ranks

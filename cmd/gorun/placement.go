@@ -12,11 +12,13 @@ import (
 
 	"github.com/gorun/gorun/hostfiles"
 	"github.com/gorun/gorun/launcher/placement"
+	"github.com/gorun/gorun/launcher/remote"
 )
 
 // placing is what the flags of placement say beside the job's policy.
 type placing struct {
 	rankfile string // of --map-by rankfile:F; "": none
+	perNode  int    // of --map-by ppr:N:node; 0: none
 	mappedTo string // "core" or "hwthread", of --map-by; "": neither
 
 	displayMap, dryRun, json bool
@@ -42,6 +44,9 @@ var (
 func (c *command) mapBy(s string) error {
 	words := strings.Split(s, ":")
 	policy := &c.job.Placement
+	if words[0] != "" {
+		c.perNode = 0
+	}
 	mapping := strings.ToLower(words[0])
 	if same := sameObject[mapping]; slices.Contains(mappings, same) {
 		mapping = same
@@ -107,7 +112,7 @@ func (c *command) ranksPerResource(words []string) error {
 	mapping := cmp.Or(sameObject[object], object)
 	switch {
 	case object == "node":
-		c.mappedTo, c.job.Placement.MapBy, c.job.Placement.PerHost = "", placement.BySlot, n
+		c.mappedTo, c.job.Placement.MapBy, c.perNode = "", placement.BySlot, n
 		return nil
 	case n == 1 && (object == "core" || object == "hwthread"):
 		return &valueError{"ppr:N:node, as a rank for each " + object + " is a mapping by itself", "--map-by " + object}
@@ -125,18 +130,27 @@ func (c *command) oversubscribe(allowed bool) {
 }
 
 // completePlacement binds ranks to what they are mapped to, where that is one
-// for each and nothing else is said.
-func (c *command) completePlacement() {
+// for each and nothing else is said, and refuses two numbers of ranks on a host.
+func (c *command) completePlacement() error {
 	if policy := &c.job.Placement; c.mappedTo != "" && policy.BindTo == "" && !policy.Oversubscribe {
 		policy.BindTo = c.mappedTo
 	}
 	c.mappedTo = ""
+	if said := c.job.Placement.PerHost; c.perNode != 0 && said != 0 && said != c.perNode {
+		return refusal(fmt.Sprintf("-N and --map-by ppr:%d:node: expected the same number of ranks on each host from both", c.perNode),
+			c.withoutFlag("N"))
+	}
+	c.job.Placement.PerHost = cmp.Or(c.perNode, c.job.Placement.PerHost)
+	return nil
 }
 
 // bindTo reads the value of --bind-to. Other launchers' names for the same are
 // taken too, and "core:2" as in Hydra.
 func (c *command) bindTo(s string) error {
 	what, modifier, _ := strings.Cut(strings.ToLower(s), ":")
+	if what == "board" || what == "machine" {
+		c.notes = append(c.notes, fmt.Sprintf("--bind-to %s is --bind-to none: it is all of a host", what))
+	}
 	what = cmp.Or(sameObject[what], what)
 	if err := oneOf(&c.job.Placement.BindTo, bindings...)(what); err != nil {
 		return err
@@ -162,7 +176,22 @@ func (c *command) perHost(s string) error {
 		c.job.Placement.PerHost = placement.OnePerGPU
 		return nil
 	}
+	if s == "auto" || s == "cpu" {
+		return &valueError{"a whole number of ranks, or gpu (without -N a host has a rank for each GPU, or else for each core)", map[string]string{"auto": "gpu", "cpu": "8"}[s]}
+	}
 	return number(&c.job.Placement.PerHost, 1, maxRanks, "of ranks, or gpu", cmp.Or(nearest(s, []string{"gpu"}), "8"))(s)
+}
+
+// nodes reads the value of --nnodes.
+func (c *command) nodes(s string) error {
+	if _, most, elastic := strings.Cut(s, ":"); elastic {
+		example := "2"
+		if number(new(int), 1, maxRanks, "", "")(most) == nil {
+			example = most
+		}
+		return &valueError{"a whole number of hosts, as a job has as many while it runs (hosts in reserve: --spares N --restarts N)", example}
+	}
+	return number(&c.job.Nodes, 1, maxRanks, "of hosts", "2")(s)
 }
 
 // gpusPerRank reads the value of --gpus-per-rank; 0 is none.
@@ -196,20 +225,42 @@ func (c *command) readRankfile() error {
 		return nil
 	}
 	ranks, err := hostfiles.ReadRankfile(c.rankfile)
-	switch hint := "a rank is written: rank 0=node1 slot=0-3"; {
+	as := "--map-by"
+	for _, s := range c.first.settings {
+		if slices.ContainsFunc(s.ours, func(word string) bool { return strings.HasPrefix(word, "--map-by=rankfile:") }) {
+			as = s.as
+		}
+	}
+	switch {
 	case errors.As(err, new(*fs.PathError)):
-		return refusal("--map-by: "+err.Error(), append(pathHints(err), hint)...)
+		return refusal(as+": "+err.Error(), append(pathHints(err), "what it is: gorun help rankfile")...)
 	case err != nil:
-		return refusal("--map-by: "+hostProblems(err), hint)
+		return refusal(as+": "+hostProblems(err), "a rank is written: rank 0=node1 slot=0-3")
 	}
 	for _, r := range ranks {
-		fixed := placement.FixedRank{Rank: r.Rank, Host: r.Host, Where: r.Pos.String()}
+		fixed := placement.FixedRank{Rank: r.Rank, Host: c.rankHost(r.Host), Where: r.Pos.String()}
 		for _, cores := range r.Cores {
 			fixed.Cores = append(fixed.Cores, placement.CoreRange(cores))
 		}
 		c.job.Placement.Rankfile = append(c.job.Placement.Rankfile, fixed)
 	}
 	return nil
+}
+
+// rankHost returns what the list of hosts calls a rankfile's host, where that is
+// this one by another name.
+func (c *command) rankHost(name string) string {
+	named := func(h hostfiles.Host) bool { return strings.EqualFold(h.Name, name) }
+	if !strings.EqualFold(name, "localhost") || slices.ContainsFunc(c.job.Hosts, named) {
+		return name
+	}
+	if len(c.job.Hosts) == 0 {
+		return "+n0"
+	}
+	if here := slices.IndexFunc(c.job.Hosts, remote.IsLocal); here >= 0 {
+		return c.job.Hosts[here].Name
+	}
+	return name
 }
 
 // printPlan writes where the ranks go.

@@ -122,7 +122,11 @@ func reportFileOf(argv []string) (path string) {
 			}
 			fallthrough
 		default:
-			if i += f.arity(); f.arity() == 1 && i < len(argv) {
+			next := ""
+			if i+1 < len(argv) {
+				next = argv[i+1]
+			}
+			if i += f.arity(next); f.arity(next) == 1 && i < len(argv) {
 				value = argv[i]
 			}
 		}

@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // What hints suggest is the command line that was typed, with one thing
 // changed.
@@ -20,6 +23,31 @@ func withFlag(argv []string, name string, values ...string) []string {
 	return replaced(argv, at, n, words...)
 }
 
+// withFlag returns the command that was typed with a flag of ours for the whole
+// job, as the function of that name does.
+func (c *command) withFlag(name string, values ...string) string {
+	at, n, words := c.first.edit(name, values)
+	return c.line().with(at, n, words...)
+}
+
+// withoutFlag returns the command that was typed without every mention of a flag
+// of ours, "" if there is none.
+func (c *command) withoutFlag(name string) string {
+	argv := c.argv
+	for _, s := range slices.Backward(c.first.settings) {
+		if s.form.names[0] == name {
+			argv = replaced(argv, s.at, s.words())
+		}
+	}
+	if len(argv) == len(c.argv) {
+		return ""
+	}
+	return c.line().typed(argv)
+}
+
+// line is the command line.
+func (c *command) line() line { return line{words: c.argv, verb: c.verb} }
+
 // edit returns what to replace in the line of p for it to have a flag: n words
 // from index at on.
 func (p part) edit(name string, values []string) (at, n int, words []string) {
@@ -29,6 +57,10 @@ func (p part) edit(name string, values []string) (at, n int, words []string) {
 			return s.at, 1, []string{s.as + "=" + values[0]}
 		case s.form.names[0] == name:
 			return s.at, s.words(), append([]string{s.as}, values...)
+		case name == "N" && slices.ContainsFunc(s.ours, func(word string) bool { return strings.HasPrefix(word, "--map-by=ppr:") }):
+			resource := strings.Split(strings.TrimPrefix(s.values[0], "ppr:"), ":")
+			resource[0] = values[0]
+			return s.at, s.words(), []string{"--map-by", "ppr:" + strings.Join(resource, ":")}
 		case name == "N" && s.form.names[0] == "pernode":
 			return s.at, 1, append([]string{spelled(name)}, values...)
 		}

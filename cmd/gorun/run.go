@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorun/gorun/internal/envfile"
 	"github.com/gorun/gorun/launcher"
+	"github.com/gorun/gorun/launcher/placement"
 )
 
 // run runs the job that argv describes and returns the exit status.
@@ -41,7 +42,7 @@ func run(argv []string) int {
 // read completes the job with what lies outside the command line: host lists,
 // the working folder, the presence of files.
 func (c *command) read() (err error) {
-	if err := cmp.Or(checkSSHConfig(c.job.SSH.Config), checkKey(c.job.SSH.Key)); err != nil {
+	if err := cmp.Or(c.checkSSHConfig(), checkKey(c.job.SSH.Key)); err != nil {
 		return err
 	}
 	if err := c.readTimeout(); err != nil {
@@ -104,7 +105,7 @@ func (c *command) run(con *console) int {
 	boundMemory(len(c.job.Hosts))
 	result := &launcher.Result{}
 	if c.dryRun {
-		err = c.plan(ctx, progress)
+		err = c.plan(ctx, con, progress)
 	} else if c.showEnv >= 0 {
 		err = c.environ(ctx, progress)
 	} else {
@@ -119,13 +120,26 @@ func (c *command) run(con *console) int {
 }
 
 // plan prints where the ranks would go.
-func (c *command) plan(ctx context.Context, progress *progress) error {
+func (c *command) plan(ctx context.Context, con *console, progress *progress) error {
 	plan, err := launcher.Plan(ctx, &c.job)
 	progress.end()
 	if err != nil {
 		return err
 	}
-	return c.printPlan(plan, os.Stdout)
+	if err := c.printPlan(plan, os.Stdout); err != nil {
+		return err
+	}
+	c.sayBindings(con, plan)
+	return nil
+}
+
+// sayBindings tells of what each rank gets, if that is asked for.
+func (c *command) sayBindings(con *console, plan *placement.Plan) {
+	if c.reportBindings {
+		for _, line := range plan.Bindings() {
+			con.say("gorun: %s", line)
+		}
+	}
 }
 
 // environ prints the variables that the rank of --show-env would get, in lines
@@ -172,10 +186,6 @@ func (c *command) listener(con *console, progress *progress) func(launcher.Event
 		if c.displayMap {
 			c.printPlan(ev.Plan, con) // as with say, nobody is left to be told of an error
 		}
-		if c.reportBindings {
-			for _, line := range ev.Plan.Bindings() {
-				con.say("gorun: %s", line)
-			}
-		}
+		c.sayBindings(con, ev.Plan)
 	}
 }

@@ -20,6 +20,7 @@ var oneDash = []string{"ppn", "hostfile", "host", "hosts", "wdir", "genv", "env"
 // A line is words that were typed together: a command, or a line of a file.
 type line struct {
 	place string // "jobs:3" in a file; "": the command line
+	verb  string // whose words these are; "": a job's
 	words []string
 }
 
@@ -32,11 +33,18 @@ func (l line) kind() string {
 
 // with returns the line with n words from index i on replaced, as one types it.
 func (l line) with(i, n int, words ...string) string {
-	lead := "gorun"
-	if l.place != "" {
-		lead = l.place + ":"
+	return l.typed(replaced(l.words, i, n, words...))
+}
+
+// typed returns other words in the place of l's, as one types them.
+func (l line) typed(words []string) string {
+	switch {
+	case l.place != "":
+		return typed(l.place+":", words)
+	case l.verb != "":
+		return typed("gorun "+l.verb, words)
 	}
-	return typed(lead, replaced(l.words, i, n, words...))
+	return commandLine(words)
 }
 
 // replaced returns a copy of argv with n words from index i on replaced.

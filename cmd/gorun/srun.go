@@ -53,9 +53,16 @@ func distribution(values []string) ([]string, error) {
 	if meant := distributions[how]; meant != "" {
 		return []string{meant}, nil
 	}
+	near := nearest(how, slices.Sorted(maps.Keys(distributions)))
+	if near == "" && how != "arbitrary" && !strings.ContainsAny(how, "=:|") {
+		return nil, &valueError{"srun's block or cyclic, or for a module of Python's a program, which is named first", python + "-m " + values[0]}
+	}
 	return nil, &valueError{"block, cyclic, block:block, block:cyclic or cyclic:block (rank by rank: --map-by seq or rankfile:F)",
-		closest(how, slices.Sorted(maps.Keys(distributions)))}
+		cmp.Or(near, "block")}
 }
+
+// python begins a program that is a module of Python's.
+const python = "python3 "
 
 // mpiType reads srun's --mpi, which chooses how the ranks of an MPI program meet.
 func mpiType(values []string) ([]string, error) {

@@ -45,6 +45,10 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 			hints = append(hints, "did you mean: "+asVerb(near))
 		}
 	}
+	if words := strings.Fields(program); e.Missing && len(words) > 1 {
+		p := c.programs[index]
+		return append(hints, "it is one word with a blank in it; as a program and what it gets: "+p.line.with(p.begin, 1, words...))
+	}
 	away := c.away()
 	file := program
 	if !away && !c.job.Stage && !filepath.IsAbs(program) {
@@ -65,7 +69,7 @@ func (c *command) startHints(e *launcher.StartError) (hints []string) {
 			hints = append(hints, commandLine(withFlag(replaced(c.argv, p.begin, 1, "./"+program), "stage")))
 		}
 	case e.Missing && toStage && (here || bare && inPath(program)):
-		hints = append(hints, "it is here; to copy it to the hosts: "+commandLine(withFlag(c.argv, "stage")))
+		hints = append(hints, "it is here; to copy it to the hosts: "+c.withFlag("stage"))
 		if bare {
 			hints = append(hints, "where ranks look: "+c.probe(index, "sh", "-c", "echo $PATH"))
 		}

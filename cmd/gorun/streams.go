@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -68,7 +67,7 @@ func outputDirectives(values []string) (ours []string, err error) {
 		case strings.EqualFold(name, "dir") && dir != "":
 			ours = append(ours, "--output-dir="+dir)
 		case !known:
-			return nil, &valueError{fmt.Sprintf("tag, timestamp, merge, raw, copy, nocopy and dir=DIR, of which %q is none (files as srun has them: --output-dir DIR, or gorun … >F)", word),
+			return nil, &valueError{"tag, timestamp, merge, raw, copy, nocopy and dir=DIR (files as srun has them: --output-dir DIR, or gorun … >F)",
 				cmp.Or(nearest(word, slices.Sorted(maps.Keys(directives))), "tag,dir=out:nocopy")}
 		case meant != "":
 			ours = append(ours, meant)
@@ -111,7 +110,7 @@ func (c *command) connectStreams(con *console) {
 	if !c.outputOnly {
 		s.Stdout, s.Stderr = os.Stdout, con
 	}
-	if c.hostfile != "-" && c.stdin != "none" {
+	if c.hostfile != "-" && c.rankfile != "-" && c.stdin != "none" {
 		s.Stdin = ranksInput(os.Stdin)
 	}
 }

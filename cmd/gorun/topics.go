@@ -141,6 +141,8 @@ const timeTopic = `A time is a number of seconds, as 90 or 0.5, or has units: 90
 const hostTopic = `Hosts between commas: [user@]host[:slots], n[01-16,20] for several, an IPv6
 address with slots in brackets, [::1]:2. Case makes no difference. A host that is
 named again has its slots added. The port of an SSH server is -p or a hostfile's.
+Beside -hostfile the list chooses among the file's hosts, which keep what the file
+says of them, but for slots that the list gives. GORUN_HOSTFILE is not read beside it.
 gorun -H node[01-04]:8,lee@node9:2 ./train`
 
 const hostfileTopic = `One host, or one range of hosts, a line; # and // begin comments:

@@ -46,7 +46,7 @@ func (v *value) IsBoolFlag() bool { return v.args == "" }
 // [refusedValue], which knows them.
 type valueError struct {
 	want    string // what was expected: "a number of ranks from 1 to 8"
-	example string // a value that is accepted, or, behind its dashes, another flag with one
+	example string // a value that is accepted, or, behind its dashes, other flags with theirs, or a program of [python]'s
 }
 
 func (e *valueError) Error() string { return "expected " + e.want }
@@ -62,7 +62,7 @@ func refusedValue(l line, s setting, err error) error {
 	}
 	accepted := strings.Fields(example)
 	switch first, rest, _ := strings.Cut(example, " "); {
-	case strings.HasPrefix(example, "--"):
+	case strings.HasPrefix(example, "--"), strings.HasPrefix(example, python):
 	case s.joined:
 		accepted = append([]string{s.as + "=" + first}, strings.Fields(rest)...)
 	default:
@@ -72,5 +72,9 @@ func refusedValue(l line, s setting, err error) error {
 	if s.bare {
 		words = 1
 	}
-	return refusal(msg, l.with(s.at, words, accepted...))
+	hints := []string{l.with(s.at, words, accepted...)}
+	if !s.joined && !s.bare && strings.HasPrefix(s.form.args, "N") && words == 2 && inPath(s.values[0]) {
+		hints = append(hints, "for the program "+s.values[0]+": "+l.with(s.at, 1, accepted...))
+	}
+	return refusal(msg, hints...)
 }

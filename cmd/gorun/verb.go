@@ -37,6 +37,10 @@ func dispatch(argv []string) int {
 	case verb == "run":
 		return run(argv[1:])
 	case verb == "version":
+		if len(argv) > 1 {
+			return refuse(newConsole(os.Stderr), refusal("version: expected nothing behind it, found "+argv[1],
+				"gorun version", "for a program of that name: "+commandLine(append([]string{"run"}, argv...))))
+		}
 		return printVersion(os.Stdout)
 	case verb == "help":
 		return help(argv[1:])

@@ -77,9 +77,22 @@ func hostNamed(name string, hosts []Host) (int, error) {
 		found = i
 	}
 	if found < 0 {
-		return 0, fmt.Errorf("expected one of %s, found %q", count(len(hosts), "host"), name)
+		return 0, fmt.Errorf("expected one of %s, %s, found %q", count(len(hosts), "host"), named(hosts), name)
 	}
 	return found, nil
+}
+
+// named names the first of some hosts.
+func named(hosts []Host) string {
+	const shown = 8
+	var names []string
+	for _, h := range hosts[:min(len(hosts), shown)] {
+		names = append(names, h.Name)
+	}
+	if len(hosts) > shown {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // fixed returns the hosts of the first size ranks of a rankfile that is valid.

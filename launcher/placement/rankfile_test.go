@@ -57,7 +57,7 @@ func TestRankfileRefuses(t *testing.T) {
 		policy placement.Policy
 		want   string
 	}{
-		"a host that is not there":    {0, rankfile(on(0, "z")), `ranks:1:1: expected one of 3 hosts, found "z"`},
+		"a host that is not there":    {0, rankfile(on(0, "z")), `ranks:1:1: expected one of 3 hosts, n1.a, n1.b, c, found "z"`},
 		"an ambiguous short name":     {0, rankfile(on(0, "n1")), `ranks:1:1: expected a host, found "n1", which may be n1.a or n1.b`},
 		"a host beyond the list":      {0, rankfile(on(0, "+n3")), `ranks:1:1: expected one of 3 hosts, +n0 to +n2, found "+n3"`},
 		"a rank twice":                {0, rankfile(on(0, "c"), on(0, "c")), "ranks:2:1: expected rank 0 once, found it at ranks:1:1 too\nexpected ranks 0 to 1 in the rankfile, found no rank 1"},
