@@ -62,7 +62,7 @@ var unneeded = []foreign{
 	{"standalone, node-rank N, rdzv-backend NAME, rdzv-endpoint ADDR, rdzv-id ID, rdzv-conf CONF, master-addr ADDR", "gorun makes the ranks meet; MASTER_ADDR and MASTER_PORT are set"},
 	{"monitor-interval D, start-method NAME, no-python, no-local-rank", "the program is started as it is"},
 	{"gloo, disable-cache, force-multi", "there is one way to launch"},
-	{"save-pid, save_pid", "the process is the shell's: gorun … & echo $!"},
+	{"save-pid", "the process is the shell's: gorun … & echo $!"},
 	{"role NAME", "it names ranks in torchrun's own messages"},
 	{"local-addr ADDR", "hosts reach each other where SSH does, or as --iface says"},
 	{"log-level LEVEL", "gorun says what happens with -v, and nothing but errors with -q"},
