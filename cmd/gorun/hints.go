@@ -87,6 +87,12 @@ func (c *command) hostHints(e *launcher.HostError) []string {
 	if e.Hint != "" {
 		return strings.Split(e.Hint, "\n")
 	}
+	if rsh := c.job.SSH.Rsh; rsh != "" && e.Step == string(remote.StepAgent) {
+		if !strings.Contains(rsh, "{host}") {
+			rsh += " {host}"
+		}
+		return []string{"--rsh is to run a command on the host; what prints ok if it does: " + strings.ReplaceAll(rsh, "{host}", quoted(e.Host)) + " 'echo ok'"}
+	}
 	if e.Step != string(remote.StepDial) && e.Step != string(remote.StepLogin) || c.job.SSH.Rsh != "" {
 		return nil
 	}

@@ -211,7 +211,11 @@ func (b *boot) ended() error {
 		failed.said = b.stderr.shells()
 		return fmt.Errorf("%w%s", failed, b.printed())
 	}
-	return fmt.Errorf("the login shell ended before the program started: %w%s", err, b.printed())
+	by := "the login shell"
+	if s, ok := b.stream.(*rshStream); ok {
+		by = s.rsh.words[0] + ", or the shell that it runs,"
+	}
+	return fmt.Errorf("%s ended before the program started: %w%s", by, err, b.printed())
 }
 
 // printed quotes the last lines that shells wrote.
