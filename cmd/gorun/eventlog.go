@@ -14,12 +14,13 @@ import (
 // none.
 type eventLog struct {
 	con    *console
-	file   *os.File // nil: standard error
+	file   *os.File      // nil: standard error
+	waited time.Duration // for the reader, in all
 	broken bool
 }
 
-// eventPatience is how long a reader of events may hold up the job: what it does
-// not take by then, it does not get, and nothing after.
+// eventPatience is how long a reader of events may hold up the job, in all: what it
+// does not take by then, it does not get, and nothing after.
 const eventPatience = 2 * time.Second
 
 // openEventLog opens the log of --events: a file, "-" for standard error, ""
@@ -63,8 +64,10 @@ func (l *eventLog) write(ev launcher.Event) {
 	case l.file == nil:
 		l.con.say("%s", strings.TrimSuffix(line.String(), "\n"))
 	default:
-		l.file.SetWriteDeadline(time.Now().Add(eventPatience)) // regular files have none, and need none
+		begun := time.Now()
+		l.file.SetWriteDeadline(begun.Add(eventPatience - l.waited)) // regular files have none, and need none
 		_, err = l.file.WriteString(line.String())
+		l.waited += time.Since(begun)
 	}
 	l.check(err)
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"net"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,4 +77,14 @@ func TestWarningsAreLines(t *testing.T) {
 			require.Equal(t, test.want, b.String())
 		})
 	}
+}
+
+func TestASocketIsNoPipeThatNobodyReads(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer l.Close()
+	_, err = openUnwaiting(path)
+	require.ErrorIs(t, err, syscall.ENXIO)
+	require.NotErrorIs(t, err, errNoReader)
 }

@@ -86,7 +86,7 @@ func writeReportFile(path string, report jobReport) error {
 // is an error, where it would keep other opens waiting.
 func openUnwaiting(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, syscall.ENXIO) { // fifo(7)
+	if info, statErr := os.Stat(path); errors.Is(err, syscall.ENXIO) && statErr == nil && info.Mode()&fs.ModeNamedPipe != 0 { // fifo(7); a socket says so too
 		err = &fs.PathError{Op: "open", Path: path, Err: errNoReader}
 	}
 	return f, err

@@ -97,7 +97,7 @@ gorun -hostfile hosts --stage --stage-file config.json ./train`,
 {rank}        the rank's number in the job
 {local_rank}  its number on its host
 {node}        the number of its host, from 0
-{time}        when the line was read on its host: 2006-01-02T15:04:05.000Z
+{time}        when the line was read on its host, as 2026-03-01T09:30:00.125Z
 {{            one brace; } stands for itself
 gorun --tag '{time} {host}:{rank}| ' ./train`,
 	"pty": `One rank, named by its number. Its terminal has the size of the user's, and Ctrl-C
