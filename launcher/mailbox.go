@@ -24,7 +24,7 @@ type mailbox struct {
 	letters []letter
 	waiting map[*host]int              // how many of them are an agent's messages
 	taken   map[*host]*wire.InputTaken // that waits
-	hints   map[letter]bool            // that wait, their messages by value
+	hints   map[*host]map[any]bool     // that wait: messages by value
 	stacks  int                        // bytes of text in the stack traces that wait
 }
 
@@ -35,8 +35,9 @@ const (
 	// maxRankLetters is the same of a rank: that it started, joined, ended, and
 	// where its processes are, of which an agent tells eight.
 	maxRankLetters = 16
-	// maxHints is how many different ones may wait, of all hosts.
-	maxHints = 1 << 10
+	// maxHints is how many different ones of a host may wait. What a host says too
+	// much of must not silence the others.
+	maxHints = 1 << 6
 	// maxNotice is how much of a notice counts, in bytes.
 	maxNotice = 4 << 10
 	// maxStacks bounds the text of stack traces that wait, of all hosts.
@@ -53,7 +54,7 @@ type letter struct {
 func newMailbox() *mailbox {
 	return &mailbox{
 		ready:   make(chan struct{}, 1),
-		waiting: map[*host]int{}, taken: map[*host]*wire.InputTaken{}, hints: map[letter]bool{},
+		waiting: map[*host]int{}, taken: map[*host]*wire.InputTaken{}, hints: map[*host]map[any]bool{},
 	}
 }
 
@@ -92,9 +93,9 @@ func (b *mailbox) gather(l letter) bool {
 		b.taken[l.from] = m
 	case *wire.Notice:
 		m.Text = m.Text[:min(len(m.Text), maxNotice)]
-		return b.superfluous(letter{from: l.from, message: *m})
+		return b.superfluous(l.from, *m)
 	case *wire.Suspected:
-		return b.superfluous(letter{from: l.from, message: *m})
+		return b.superfluous(l.from, *m)
 	case *wire.Stack:
 		if b.stacks+len(m.Text) > maxStacks {
 			m.Text = "not told: too many stack traces at once"
@@ -104,12 +105,17 @@ func (b *mailbox) gather(l letter) bool {
 	return false
 }
 
-// superfluous says that of a hint, which has its message by value.
-func (b *mailbox) superfluous(hint letter) bool {
-	if b.hints[hint] || len(b.hints) == maxHints {
+// superfluous says that of a hint.
+func (b *mailbox) superfluous(from *host, hint any) bool {
+	waiting := b.hints[from]
+	if waiting[hint] || len(waiting) == maxHints {
 		return true
 	}
-	b.hints[hint] = true
+	if waiting == nil {
+		waiting = map[any]bool{}
+		b.hints[from] = waiting
+	}
+	waiting[hint] = true
 	return false
 }
 
