@@ -108,6 +108,9 @@ func (s *settings) setCryptography(e *evaluation) (err error) {
 		}
 	}
 	c.HostKeys = algorithms(e.first("hostkeyalgorithms"))
+	if len(c.HostKeys.of(has.HostKeys, weak.HostKeys)) == 0 && s.Unsupported == "" {
+		s.Unsupported = fmt.Sprintf("%s: hostkeyalgorithms %s", e.pos("hostkeyalgorithms"), c.HostKeys)
+	}
 	c.Authorities = algorithms(e.first("casignaturealgorithms"))
 	c.PublicKeys = algorithms(e.first("pubkeyacceptedalgorithms"))
 	if v := e.first("pubkeyacceptedkeytypes"); c.PublicKeys == "" {

@@ -106,6 +106,9 @@ func TestCryptographyOfTheConfiguration(t *testing.T) {
 			require.Equal(t, []string{"aes256-ctr", "aes128-ctr"}, s.Cryptography.Ciphers)
 			require.Empty(t, s.beyondUs())
 		}},
+		"no host key's": {"HostKeyAlgorithms sk-only@example.com\n", func(t *testing.T, s *settings) {
+			require.Contains(t, s.beyondUs(), ":1: hostkeyalgorithms sk-only@example.com")
+		}},
 		"nothing of it": {"Ciphers 3des-secret\n", func(t *testing.T, s *settings) {
 			require.Contains(t, s.beyondUs(), ":1: ciphers 3des-secret")
 		}},
