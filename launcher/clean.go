@@ -43,10 +43,11 @@ type LostProcess struct {
 	Command string `json:"command"` // at most 100 characters
 }
 
-// Clean looks on the hosts of job for what lost jobs of the user have left, who
-// logs in there, or of all users if that is root, and ends it: processes are killed without grace, folders, sockets and control
-// groups removed. A job that has an agent on the host is not touched, unless the
-// agent's launcher is gone or, where the job is named, the agent was stopped.
+// Clean looks on the hosts of job for what lost jobs have left of the user who logs
+// in there, or, if that is root, of all users. It ends that: processes are killed
+// without grace; folders, sockets and control groups are removed. A job that has an
+// agent on the host is not touched, unless the agent's launcher is gone or, where
+// the job is named, the agent was stopped.
 //
 // Of job, Clean takes the hosts and how to reach them; it runs no program. It
 // blocks until every host has answered or failed, and returns what was found in

@@ -3,6 +3,7 @@ package launcher
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gorun/gorun/launcher/placement"
@@ -32,7 +33,7 @@ func (l *lineup) oneMachine(plan *placement.Plan) (notes []string) {
 			known[id], machines = m, append(machines, m)
 		}
 		m.ranks += len(a.Seats)
-		if n := len(m.names); n == 0 || !strings.EqualFold(m.names[n-1], h.entry.Name) {
+		if !slices.ContainsFunc(m.names, func(name string) bool { return strings.EqualFold(name, h.entry.Name) }) {
 			m.names = append(m.names, h.entry.Name)
 		}
 	}
@@ -45,8 +46,12 @@ func (l *lineup) oneMachine(plan *placement.Plan) (notes []string) {
 		if more := len(m.names) - shown; more > 0 {
 			list += fmt.Sprintf(" and %d more", more)
 		}
+		host := m.names[0]
+		if strings.Contains(host, ":") { // IPv6
+			host = "[" + host + "]"
+		}
 		notes = append(notes, fmt.Sprintf("%s are one machine, whose cores their ranks share unknown to each other; as one host: -H %s:%d",
-			list, m.names[0], m.ranks))
+			list, host, m.ranks))
 	}
 	return notes
 }

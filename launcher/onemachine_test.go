@@ -16,6 +16,7 @@ func TestOneMachineUnderSeveralNames(t *testing.T) {
 		want  string // in the warning; "": none
 	}{
 		"two names":               {[2]string{"node1", "node1.example"}, "node1, node1.example are one machine, whose cores their ranks share unknown to each other; as one host: -H node1:3"},
+		"an IPv6 address":         {[2]string{"2001:db8::7", "node1"}, "2001:db8::7, node1 are one machine, whose cores their ranks share unknown to each other; as one host: -H [2001:db8::7]:3"},
 		"one name, two servers":   {[2]string{"node1", "NODE1"}, ""},
 		"addresses for test":      {[2]string{"127.0.0.2", "127.0.0.3"}, ""},
 		"one of them for testing": {[2]string{"node1", "127.0.0.3"}, ""},
