@@ -137,17 +137,17 @@ func (c *command) apply(settings []setting, words []string) error {
 // applyBy is apply by an app of a verb's own.
 func (c *command) applyBy(app *cli.App, settings []setting, words []string) error {
 	ours := []string{app.Name}
-	var idle []idle
+	var unused []idle
 	for _, s := range settings {
 		for _, word := range s.ours {
 			if why, found := strings.CutPrefix(word, note); found {
-				idle = unneededFlag(idle, s.as, why)
+				unused = unneededFlag(unused, s.as, why)
 				continue
 			}
 			ours, c.pending = append(ours, word), append(c.pending, s)
 		}
 	}
-	for _, i := range idle {
+	for _, i := range unused {
 		c.notes = append(c.notes, i.note())
 	}
 	c.notes = append(c.notes, overridden(settings)...)

@@ -214,6 +214,7 @@ func TestParseRefuses(t *testing.T) {
 		{"no program", "-np 4", "expected a program, found the end of the command", "gorun -np 4 ./train"},
 		{"no program behind dashes", "-np 4 --", "expected a program", ""},
 		{"two numbers of ranks on a host", "-N 2 --map-by ppr:1:node ./x", "expected the same number of ranks on each host", "gorun --map-by ppr:1:node ./x"},
+		{"one rank on a host, and two", "-pernode --map-by ppr:2:node ./x", "expected the same number of ranks on each host", "gorun --map-by ppr:2:node ./x"},
 		{"files by a pattern", "-outfile-pattern x ./x", "--output-dir DIR and --output-only instead", "gorun --output-dir out --output-only ./x"},
 		{"module of torchrun's", "-m package.train --epochs 3", "a program, which is named first", "gorun python3 -m package.train --epochs 3"},
 		{"module of torchrun's, long", "--module=train", "a program, which is named first", "gorun python3 -m train"},

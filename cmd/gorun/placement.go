@@ -138,7 +138,7 @@ func (c *command) completePlacement() error {
 	c.mappedTo = ""
 	if said := c.job.Placement.PerHost; c.perNode != 0 && said != 0 && said != c.perNode {
 		return refusal(fmt.Sprintf("-N and --map-by ppr:%d:node: expected the same number of ranks on each host from both", c.perNode),
-			c.withoutFlag("N"))
+			cmp.Or(c.withoutFlag("N"), c.withoutFlag("pernode")))
 	}
 	c.job.Placement.PerHost = cmp.Or(c.perNode, c.job.Placement.PerHost)
 	return nil
