@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -238,12 +240,19 @@ func TestSeeds(t *testing.T) {
 	c.whole(t)
 }
 
-// freePort returns a port that was free for TCP a moment ago.
+// freePort returns a port that was free for TCP a moment ago, and that no
+// outgoing connection takes: it is not of those that the kernel gives away.
 func freePort(t *testing.T) uint16 {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).AddrPort().Port()
+	for {
+		port := uint16(10000 + mathrand.IntN(20000))
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		return port
+	}
 }
 
 func TestConfigIsChecked(t *testing.T) {
