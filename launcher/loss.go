@@ -22,7 +22,7 @@ func (l *launch) suspect(by *host, node int) {
 // lose is the verdict on a host whose agent is gone.
 func (l *launch) lose(h *host, why error) {
 	if l.lease.notice(timeNow()); l.lease.stopped > 0 {
-		why = fmt.Errorf("gorun itself was stopped for %v, longer than its agents wait for it (--node-timeout)", l.lease.stopped.Round(time.Second))
+		why = fmt.Errorf("gorun itself was stopped for %v, longer than its agents wait for it (--node-timeout): %w", l.lease.stopped.Round(time.Second), why)
 	}
 	h.lost = why
 	l.replace(h)

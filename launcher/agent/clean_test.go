@@ -214,7 +214,7 @@ func TestCleanLeavesAJobThatHasBegunAgain(t *testing.T) {
 	left := inJob(t, job+"/a", "sleep", "60")
 	order := &wire.Clean{Jobs: []string{job}}
 	s := surveyJobs(order.Jobs)
-	require.Equal(t, []string{job}, s.lost())
+	require.Contains(t, s.lost(), job)
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("read line"), 0o600))

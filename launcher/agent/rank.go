@@ -4,6 +4,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync/atomic"
@@ -164,7 +165,7 @@ func notStarted(rank int, path string, err error) *wire.NotStarted {
 	case errors.As(err, new(*bindError)):
 		m.Hint = "the CPUs of the host have changed since it was asked: start the job again, or with --bind-to none"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		m.Hint = "each rank takes about ten open files of the agent: raise the limit (ulimit -n) on the host, or run fewer ranks there"
+		m.Hint = fmt.Sprintf("each rank takes up to %d open files of the agent: raise the limit (ulimit -n) on the host, or run fewer ranks there", rankFiles+pmiFiles)
 	case errors.Is(err, syscall.EAGAIN):
 		m.Hint = "raise the limit of processes (ulimit -u) on the host, or run fewer ranks there"
 	case errors.Is(err, syscall.ENOMEM):
