@@ -35,7 +35,7 @@ func TestAHostThatOthersDoNotReachIsReplaced(t *testing.T) {
 	require.NoError(t, o.err)
 	require.ElementsMatch(t, []string{"0 127.0.0.2", "1 127.0.0.4"}, lines(o.stdout))
 	require.Len(t, failed, 1)
-	require.Contains(t, failed[0], "127.0.0.3: pre-flight: 127.0.0.2 does not reach it at 255.255.255.255")
+	require.Contains(t, failed[0], "pre-flight: 127.0.0.2 does not reach it at 255.255.255.255")
 }
 
 func TestJudge(t *testing.T) {

@@ -107,7 +107,7 @@ func TestALostHostIsReplaced(t *testing.T) {
 			require.Equal(t, "127.0.0.2", told[0].Host)
 			require.Regexp(t, `^restart 1 of 1: 127\.0\.0\.2: run: the agent's stream was closed`, told[0].Message)
 			if c.spares > 0 {
-				require.Equal(t, "warning 127.0.0.2: 127.0.0.4 takes its place", told[1].String())
+				require.Equal(t, "warning: 127.0.0.2: 127.0.0.4 takes its place", told[1].String())
 			}
 		})
 	}

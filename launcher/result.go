@@ -136,7 +136,7 @@ type HostError struct {
 	Hint string // something to do; "": none
 }
 
-// Errors of package net begin with the step, too.
+// Error names host and step, with which errors of package net begin, too.
 func (e *HostError) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Host, e.Step, strings.TrimPrefix(e.Err.Error(), e.Step+" "))
 }

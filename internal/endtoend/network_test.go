@@ -113,9 +113,9 @@ func TestThePreflightFindsAPairThatDoesNotReachEachOther(t *testing.T) {
 		require.Contains(t, j.stderr.String(), want)
 		return out.String()
 	}
-	pair := fmt.Sprintf("node3: pre-flight: it does not reach node2 at %v: ", c.Hosts[1].Addr)
-	require.Empty(t, preflight(125, "gorun: error: "+pair))
-	out := preflight(0, "warning node3: node4 takes its place: "+pair, "--spares", "1")
+	pair := fmt.Sprintf("pre-flight: it does not reach node2 at %v: ", c.Hosts[1].Addr)
+	require.Empty(t, preflight(125, "gorun: error: node3: "+pair))
+	out := preflight(0, "warning: node3: node4 takes its place: "+pair, "--spares", "1")
 	require.Equal(t, [][]string{{"node1"}, {"node2"}, {"node4"}}, words(t, out, 3))
 }
 

@@ -97,7 +97,7 @@ type Error struct {
 	Err  error
 }
 
-// Errors of package net begin with the step, too.
+// Error names host and step, with which errors of package net begin, too.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Host, e.Step, strings.TrimPrefix(e.Err.Error(), string(e.Step)+" "))
 }
