@@ -50,7 +50,7 @@ func guard(job string) error {
 		return err
 	}
 	defer removeFolders(token)
-	left := proc.KillDescendants(nil)
+	left := proc.KillDescendants(nil, timeNow().Add(proc.Patience))
 	if status.Signaled() { // it did not come to remove its control group
 		left = append(left, sweepGroups(token)...)
 	}

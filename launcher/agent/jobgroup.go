@@ -74,7 +74,7 @@ func sweepGroups(prefix string) (left []int) {
 				g.Kill()
 			}
 			return pids
-		})...)
+		}, timeNow().Add(proc.Patience))...)
 		g.Remove()
 	}
 	return left

@@ -303,7 +303,7 @@ func killLost(job string) (left []int) {
 			}
 		}
 		return pids
-	})
+	}, timeNow().Add(proc.Patience))
 }
 
 // ownFile says whether a file is this user's.

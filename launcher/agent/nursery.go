@@ -175,4 +175,6 @@ func (n *nursery) AwaitStrays(deadline time.Time) (gone bool) {
 	return len(left) == 0
 }
 
-func (n *nursery) KillRest() (left []int) { return proc.KillDescendants(n.group.kill) }
+func (n *nursery) KillRest() (left []int) {
+	return proc.KillDescendants(n.group.kill, timeNow().Add(proc.Patience))
+}

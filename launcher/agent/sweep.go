@@ -30,7 +30,7 @@ func sweepJob(job string) error {
 	}
 	defer sweepFolders(job)
 	left := sweepGroups(tokenPrefix(job))
-	left = append(left, proc.Kill(func() []int { return marked(job) })...)
+	left = append(left, proc.Kill(func() []int { return marked(job) }, timeNow().Add(proc.Patience))...)
 	left = append(left, killAgents(job)...)
 	if len(left) > 0 {
 		return fmt.Errorf("processes %v of job %s could not be killed", left, job)
@@ -46,7 +46,7 @@ func killAgents(job string) (left []int) {
 			of, token := agentOf(pid)
 			return of != job || token == "" || !proc.Alive(pid)
 		})
-	})
+	}, timeNow().Add(proc.Patience))
 	guardians := func() []int {
 		return slices.DeleteFunc(proc.Own(), func(pid int) bool {
 			of, token := agentOf(pid)
@@ -54,5 +54,5 @@ func killAgents(job string) (left []int) {
 		})
 	}
 	proc.Await(guardians(), timeNow().Add(proc.Patience))
-	return append(left, proc.Kill(guardians)...) // one that is stopped cleans up nothing
+	return append(left, proc.Kill(guardians, timeNow().Add(proc.Patience))...) // one that is stopped cleans up nothing
 }

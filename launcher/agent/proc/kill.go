@@ -18,28 +18,27 @@ const Patience = 2 * time.Second
 // KillDescendants kills every process below this one, which must be a child
 // sub-reaper, and returns those that did not go. If there are any, it calls
 // first, if not nil, in every round.
-func KillDescendants(first func()) (left []int) {
+func KillDescendants(first func(), deadline time.Time) (left []int) {
 	return Kill(func() []int {
 		left := Descendants()
 		if len(left) > 0 && first != nil {
 			first()
 		}
 		return left
-	})
+	}, deadline)
 }
 
 // Kill kills what list returns until it returns nothing, and returns what
-// did not go in time. Going round meets the race with fork: what was killed
+// did not go till the deadline. Going round meets the race with fork: what was killed
 // forks no more, so every round has fewer parents. A process is held before list
 // has named it for the second time, so that its number cannot become another's.
-func Kill(list func() []int) (left []int) {
-	end := time.Now().Add(Patience)
+func Kill(list func() []int, deadline time.Time) (left []int) {
 	for {
 		left = list()
-		if len(left) == 0 || time.Now().After(end) {
+		if len(left) == 0 || time.Until(deadline) <= 0 {
 			return left
 		}
-		killHeld(left, list, end)
+		killHeld(left, list, deadline)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestKillKillsWhatIsListedTwice(t *testing.T) {
 			pids = append(pids, always)
 		}
 		return pids
-	})
+	}, time.Now().Add(Patience))
 	require.Empty(t, left)
 	require.False(t, Alive(always))
 	require.True(t, Alive(once))
