@@ -76,11 +76,6 @@ func (s *scheduled) entries(named []hostfiles.Host) (entries []hostfiles.Host, w
 	if outside == nil {
 		return entries, ""
 	}
-	const shown = 4
-	names := strings.Join(outside[:min(shown, len(outside))], ", ")
-	if more := len(outside) - shown; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
 	return entries, fmt.Sprintf("not among the %s of %v: %s; --allocation none leaves it out of account",
-		plural(len(s.allocation.Hosts), "host"), s.allocation, names)
+		plural(len(s.allocation.Hosts), "host"), s.allocation, listed(outside, 4))
 }

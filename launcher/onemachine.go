@@ -41,17 +41,12 @@ func (l *lineup) oneMachine(plan *placement.Plan) (notes []string) {
 		if len(m.names) == 1 {
 			continue
 		}
-		const shown = 4
-		list := strings.Join(m.names[:min(len(m.names), shown)], ", ")
-		if more := len(m.names) - shown; more > 0 {
-			list += fmt.Sprintf(" and %d more", more)
-		}
 		host := m.names[0]
 		if strings.Contains(host, ":") { // IPv6
 			host = "[" + host + "]"
 		}
 		notes = append(notes, fmt.Sprintf("%s are one machine, whose cores their ranks share unknown to each other; as one host: -H %s:%d",
-			list, host, m.ranks))
+			listed(m.names, 4), host, m.ranks))
 	}
 	return notes
 }

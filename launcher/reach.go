@@ -180,16 +180,20 @@ const slowReach = 5 * time.Second
 
 // nameHosts names the first of some hosts and counts the rest.
 func nameHosts(hosts []*host) string {
-	const shown = 8
 	var names []string
-	for _, h := range hosts[:min(len(hosts), shown)] {
+	for _, h := range hosts {
 		names = append(names, h.name)
 	}
-	text := strings.Join(names, ", ")
-	if more := len(hosts) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	return listed(names, 8)
+}
+
+// listed names so many of a list and counts the rest.
+func listed(names []string, shown int) string {
+	list := strings.Join(names[:min(len(names), shown)], ", ")
+	if more := len(names) - shown; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	return text
+	return list
 }
 
 // othersPatience is how long hosts may still fail by themselves after one has,

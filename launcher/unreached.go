@@ -3,7 +3,6 @@ package launcher
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/gorun/gorun/launcher/remote"
 )
@@ -18,16 +17,11 @@ type Unreached struct {
 }
 
 func (e *UnreachedError) Error() string {
-	const shown = 8
 	var names []string
-	for _, h := range e.Hosts[:min(len(e.Hosts), shown)] {
+	for _, h := range e.Hosts {
 		names = append(names, fmt.Sprintf("%s (%s)", h.Host, h.Step))
 	}
-	list := strings.Join(names, ", ")
-	if more := len(e.Hosts) - shown; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("%v before these hosts were reached: %s", ErrTimeout, list)
+	return fmt.Sprintf("%v before these hosts were reached: %s", ErrTimeout, listed(names, 8))
 }
 
 // Unwrap returns ErrTimeout.

@@ -175,7 +175,7 @@ func (m *Memory) decide(e *epoch) error {
 			on = append(on, rank)
 		}
 	}
-	if len(on) == 0 || e.ended() || !slices.Contains(e.asked, true) {
+	if len(on) == 0 || e.ended() {
 		return nil
 	}
 	return m.report(Event{Kind: NewEpoch, Epoch: e.number, Ranks: on})

@@ -15,8 +15,8 @@ import (
 // the launcher compares (launcher/audit.go). Ranks start meanwhile, unless
 // Start.Strict holds them back until the launcher has seen nothing wrong.
 
-// auditPatience bounds how long the end of a job, and then of the agent, waits for a file that
-// should be compared and cannot be read.
+// auditPatience bounds how long the end of a job, and then of the agent, waits for
+// a file that should be compared and cannot be read.
 const auditPatience = time.Second
 
 // audit tells the launcher about this host, in the background. A dead file server

@@ -12,10 +12,10 @@ import (
 )
 
 // lookout waits for descriptors that most ranks leave alone: their output streams,
-// their doors and the port of PMI. One goroutine waits for all, on an epoll instance of their own
-// (epoll(7)) that the runtime's poller watches like any other file. A goroutine
-// and a place in that poller for each of them would be a tenth of the start of a
-// rank that neither prints nor joins.
+// their doors and the port of PMI. One goroutine waits for all, on an epoll
+// instance of their own (epoll(7)) that the runtime's poller watches like any other
+// file. A goroutine and a place in that poller for each of them would be a tenth of
+// the start of a rank that neither prints nor joins.
 type lookout struct {
 	epoll *os.File
 	fd    int           // its descriptor: asking the file for it would make it block

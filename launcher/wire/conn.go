@@ -67,12 +67,7 @@ func (c *Conn) Send(m Message) error {
 	if err := c.stateLocked(); err != nil {
 		return err
 	}
-	var err error
-	if c.control, err = appendFrame(c.control, m); err != nil {
-		return err
-	}
-	c.work.Signal()
-	return nil
+	return c.queueLocked(m)
 }
 
 // SendIdle is Send, but drops m if anything is waiting to be written already:
@@ -83,12 +78,15 @@ func (c *Conn) SendIdle(m Message) error {
 	if err := c.stateLocked(); err != nil || !c.idleLocked() {
 		return err
 	}
-	var err error
-	if c.control, err = appendFrame(c.control, m); err != nil {
-		return err
+	return c.queueLocked(m)
+}
+
+// queueLocked adds a control message to what is to be written.
+func (c *Conn) queueLocked(m Message) (err error) {
+	if c.control, err = appendFrame(c.control, m); err == nil {
+		c.work.Signal()
 	}
-	c.work.Signal()
-	return nil
+	return err
 }
 
 // Shared is a message encoded once, to be sent on many connections.

@@ -28,10 +28,10 @@ func KillDescendants(first func(), deadline time.Time) (left []int) {
 	}, deadline)
 }
 
-// Kill kills what list returns until it returns nothing, and returns what
-// did not go till the deadline. Going round meets the race with fork: what was killed
-// forks no more, so every round has fewer parents. A process is held before list
-// has named it for the second time, so that its number cannot become another's.
+// Kill kills what list returns until it returns nothing, and returns what did not
+// go till the deadline. Going round meets the race with fork: what was killed forks
+// no more, so every round has fewer parents. A process is held before list has named
+// it for the second time, so that its number cannot become another's.
 func Kill(list func() []int, deadline time.Time) (left []int) {
 	for {
 		left = list()
