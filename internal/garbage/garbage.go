@@ -1,6 +1,6 @@
 // Package garbage makes what listeners must survive: inputs that are no message,
-// or nearly one. A test feeds a listener with [Inputs] and measures with [Heap]
-// that nothing of them stays in memory.
+// or nearly one. A test feeds a listener with [Inputs], and [Flood] or [Heap] measures
+// what of them stays in memory.
 package garbage
 
 import (
@@ -58,6 +58,18 @@ func Inputs(n int, truths ...[]byte) iter.Seq[[]byte] {
 			}
 		}
 	}
+}
+
+// Flood has feed give a listener 1,000 inputs, after which it has all that it
+// needs, and 10,000 more. Of these it returns how many bytes of memory are kept,
+// and how many were taken for each of them.
+func Flood(feed func(n int)) (kept, taken int64) {
+	const many = 10_000
+	feed(1000)
+	used, before := Heap()
+	feed(many)
+	later, after := Heap()
+	return later - used, (after - before) / many
 }
 
 // Heap returns how many bytes of memory are in use, and how many were ever

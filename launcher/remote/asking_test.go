@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -152,24 +153,24 @@ func TestConditionsThatCannotBeEvaluated(t *testing.T) {
 // waits for it.
 func TestAConditionThatHangsEndsWithTheContext(t *testing.T) {
 	lookPath(t, "ssh")
-	pid := filepath.Join(t.TempDir(), "pid")
+	pid := filepath.Join(t.TempDir(), "pid") // a pipe: to read it is to wait for the command
+	require.NoError(t, syscall.Mkfifo(pid, 0o600))
+	pipe, err := os.OpenFile(pid, os.O_RDWR, 0) // which waits for no writer
+	require.NoError(t, err)
+	defer pipe.Close()
 	file := writeFile(t, "config", fmt.Sprintf("Match exec \"echo $$ > %s; exec sleep 600\"\n Port 2200\n", pid), 0o600)
 	why := errors.New("no answer within --start-timeout")
 	ctx, cancel := context.WithCancelCause(t.Context())
+	said := make(chan string, 1)
 	go func() {
-		for ctx.Err() == nil {
-			if b, _ := os.ReadFile(pid); len(b) > 0 {
-				cancel(why)
-			}
-			time.Sleep(time.Millisecond)
-		}
+		line, _ := bufio.NewReader(pipe).ReadString('\n')
+		said <- line
+		cancel(why)
 	}()
-	_, err := configDialer(t, file, SSH{}).Dial(ctx, hostfiles.Host{Name: "w1"})
+	_, err = configDialer(t, file, SSH{}).Dial(ctx, hostfiles.Host{Name: "w1"})
 	require.ErrorIs(t, err, why)
 	require.ErrorContains(t, err, "Match exec: ssh -G has not answered")
-	b, err := os.ReadFile(pid)
-	require.NoError(t, err)
-	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	n, err := strconv.Atoi(strings.TrimSpace(<-said))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return syscall.Kill(n, 0) == syscall.ESRCH }, 10*time.Second, time.Millisecond)
 }

@@ -45,12 +45,9 @@ func TestGarbage(t *testing.T) {
 			tcp.Close()
 		}
 	}
-	feed(1000)
-	used, taken := garbage.Heap()
-	feed(10_000)
-	later, all := garbage.Heap()
-	require.Less(t, later-used, int64(2<<20), "bytes are kept")
-	require.Less(t, (all-taken)/10_000, int64(128<<10), "bytes are taken for each input")
+	kept, taken := garbage.Flood(feed)
+	require.Less(t, kept, int64(2<<20), "bytes are kept")
+	require.Less(t, taken, int64(128<<10), "bytes are taken for each input")
 	c.eachRank(t, talk)
 }
 

@@ -47,12 +47,9 @@ func TestListenersOutliveGarbage(t *testing.T) {
 			conn.Close()
 		}
 	}
-	feed(1000)
-	used, taken := garbage.Heap()
-	feed(10_000)
-	later, all := garbage.Heap()
-	require.Less(t, later-used, int64(2<<20), "bytes are kept")
-	require.Less(t, (all-taken)/10_000, int64(64<<10), "bytes are taken for each input")
+	kept, taken := garbage.Flood(feed)
+	require.Less(t, kept, int64(2<<20), "bytes are kept")
+	require.Less(t, taken, int64(64<<10), "bytes are taken for each input")
 	require.Zero(t, root.Seated())
 	var wg sync.WaitGroup
 	for rank := range 2 {
